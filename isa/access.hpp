@@ -70,7 +70,9 @@ struct DmaAccess {
 
 // Elements that lie contiguously, innermost, on this side: one row of it.
 [[nodiscard]] std::int64_t contiguous_run(const DmaAccess& access);
-// Rows (descriptors) of a transfer: elements / the run that is contiguous on both sides.
+// Rows (descriptors) of a transfer: the stretches, as long as possible, in which both sides advance by one element at
+// each step. Where the runs of the two sides nest (the usual case): elements / the shorter run. Both sides must
+// enumerate the same number of elements.
 [[nodiscard]] std::int64_t rows(const DmaAccess& source, const DmaAccess& destination);
 
 // First and one-past-last byte that the pattern touches inside a partition.
@@ -80,5 +82,15 @@ struct ByteRange {
   bool operator==(const ByteRange&) const = default;
 };
 [[nodiscard]] ByteRange byte_range(const Access& access);
+// The same for one side of a transfer: bytes from the start of the HBM tensor, or bytes inside a partition of SBUF.
+[[nodiscard]] ByteRange byte_range(const DmaAccess& access);
+
+// First and one-past-last partition that the pattern touches (hbm: empty).
+struct PartitionRange {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  bool operator==(const PartitionRange&) const = default;
+};
+[[nodiscard]] PartitionRange partition_range(const DmaAccess& access);
 
 }  // namespace systole::isa

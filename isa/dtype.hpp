@@ -11,6 +11,7 @@
 namespace systole::isa {
 
 enum class DType : std::uint8_t { f32, bf16, f16, f8e4, f8e5, i32, i16, i8, u32, u16, u8, b8 };
+inline constexpr int dtype_count = 12;
 
 [[nodiscard]] int size_of(DType dtype);  // bytes
 [[nodiscard]] std::string_view name_of(DType dtype);

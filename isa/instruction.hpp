@@ -251,7 +251,7 @@ struct Dma {  // destination = source, converted if the types differ
 
 // Row i of the enumeration of `index` (SBUF, i32, one per row) selects which slab of the HBM table moves. Gather:
 // out row i = table[offset + index[i] * row_stride ..][row]; scatter: the other way. Every index must be in [0, bound),
-// otherwise the machine refuses. `rows_side` enumerates one row per index: its first dim is the row.
+// otherwise the machine refuses. Descriptors are built by software: GpSimd's stream only. `rows_side` enumerates one row per index: its first dim is the row.
 struct DmaIndirect {
   DmaAccess table;          // hbm; dims describe one row
   Access index;             // one index per partition (rank 0) or along N of one partition

@@ -35,6 +35,7 @@ struct HbmTensor {
   bool operator==(const HbmTensor& other) const;
 };
 [[nodiscard]] std::int64_t elements(const HbmTensor& tensor);  // of storage
+[[nodiscard]] std::int64_t storage_bytes(const HbmTensor& tensor);
 
 enum class SourceKind : std::uint8_t { operation, conversion, boundary };
 struct Source {

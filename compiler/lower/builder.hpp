@@ -1,0 +1,143 @@
+// Builds a tile program: the vocabulary in which the kernels of lower/kernels are written.
+//
+// A kernel asks for pieces of laid-out tensors as tiles (read), for room to compute in (scratch, psum), for the place of its
+// result (write ... finish), and emits instructions on tiles. Whether a tensor is resident in SBUF or streamed from HBM,
+// where it starts, and which DMA is needed, is the builder's business.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "compiler/layout/laid_graph.hpp"
+#include "compiler/lower/stages.hpp"
+#include "compiler/lower/tile.hpp"
+#include "isa/machine.hpp"
+
+namespace systole::lower {
+
+// A rectangular piece in SBUF or PSUM: partitions x dims. dims outermost first, strides in elements.
+struct Tile {
+  BufferId buffer;
+  isa::Space space = isa::Space::sbuf;
+  isa::DType dtype = isa::DType::f32;
+  int partition = 0;
+  int partitions = 0;
+  std::int64_t offset = 0;  // bytes from the start of the buffer
+  std::vector<isa::Dim> dims;
+};
+
+[[nodiscard]] Tile slice(const Tile& tile, int dim, std::int64_t begin, std::int64_t extent, std::int64_t step = 1);
+[[nodiscard]] Tile slice_partitions(const Tile& tile, int begin, int count);
+[[nodiscard]] Tile permute(const Tile& tile, const std::vector<int>& order);        // of dims
+[[nodiscard]] Tile broadcast_dim(const Tile& tile, int at, std::int64_t extent);    // inserts a stride-0 dim
+[[nodiscard]] std::int64_t free_elements(const Tile& tile);
+// The access pattern, adjacent dims merged where possible. check()s that at most four remain: kernels loop over more.
+[[nodiscard]] isa::Access access(const Tile& tile);
+[[nodiscard]] int merged_rank(const Tile& tile);
+
+struct Span {
+  std::int64_t begin = 0;
+  std::int64_t extent = 1;
+};
+
+// A piece of a laid-out tensor: a range of its linear partition index (at most machine.partitions long) and a range of
+// every free axis, in layout order.
+struct Region {
+  Span partitions;
+  std::vector<Span> free;
+};
+[[nodiscard]] Region whole(const layout::LaidGraph& laid, graph::TensorId tensor);  // partitions not limited to 128
+
+class Builder {
+ public:
+  Builder(const layout::LaidGraph& laid, const Residency& residency, const isa::Machine& machine);
+
+  [[nodiscard]] const layout::LaidGraph& laid() const;
+  [[nodiscard]] const isa::Machine& machine() const;
+
+  // SBUF bytes per partition that one kernel may use for staging (resident tensors already set aside).
+  [[nodiscard]] std::int64_t staging_bytes() const;
+
+  // All that follows is charged to this node (operator, conversion or boundary transfer).
+  void begin_source(std::string name, isa::SourceKind kind);
+
+  // ---- reading. The tile has one dim per free axis of the region, in layout order.
+  struct ReadOptions {
+    isa::DType dtype;        // wanted element type; converted on the way if it differs
+    bool any_dtype = true;   // take the tensor's own type
+    int partition = -1;      // required start partition; -1: any legal one
+  };
+  // In place if the tensor is resident and the piece is legally placed; otherwise copied by DMA into a fresh tile.
+  [[nodiscard]] Tile read(graph::TensorId tensor, const Region& region, const ReadOptions& options);
+  [[nodiscard]] Tile read(graph::TensorId tensor, const Region& region);
+
+  // A general gather by DMA: the fresh tile has partitions and dims as listed; each step walks one logical axis of the
+  // tensor (axis -1: repeat the same elements) from `begin`. Partition steps, outermost first, multiply to at most
+  // machine.partitions. Splits into as many transfers as storage and DMA limits need. Everything in range.
+  struct Step {
+    int axis = -1;
+    std::int64_t step = 1;
+    std::int64_t extent = 1;
+  };
+  struct Walk {
+    std::vector<std::int64_t> begin;  // per logical axis
+    std::vector<Step> partitions;
+    std::vector<Step> free;
+  };
+  [[nodiscard]] Tile gather(graph::TensorId tensor, const Walk& walk, const ReadOptions& options, int partition = 0);
+  // The same walk the other way: writes a tile's elements to the tensor's storage by DMA.
+  void scatter(const Tile& tile, graph::TensorId tensor, const Walk& walk);
+
+  // ---- writing. write gives the tile to fill (in place if resident, else staging); finish stores what was staged.
+  [[nodiscard]] Tile write(graph::TensorId tensor, const Region& region);
+  void finish(graph::TensorId tensor, const Region& region, const Tile& tile);
+  // Whether instructions may write this region in place (resident, start partition legal): kernels that produce at a fixed
+  // partition offset ask before choosing it.
+  [[nodiscard]] bool writes_in_place(graph::TensorId tensor, const Region& region) const;
+
+  // ---- room
+  [[nodiscard]] Tile scratch(int partitions, std::vector<std::int64_t> extents, isa::DType dtype, std::string name,
+                             int partition = 0);
+  [[nodiscard]] Tile psum(int partitions, std::vector<std::int64_t> extents, std::string name, int partition = 0);  // f32
+
+  // ---- constants of the machine, made once per program
+  [[nodiscard]] Tile identity(isa::DType dtype);                       // [array_rows, array_rows]
+  [[nodiscard]] Tile ones(isa::DType dtype);                           // [partitions, array_columns]
+  [[nodiscard]] Tile zeros(isa::DType dtype);                          // [partitions, moving_max]
+
+  // ---- instructions (engine: the preferred one; any_engine lets the schedule choose)
+  void load_stationary(const Tile& stationary, int column);
+  void multiply(const Tile& moving, const Tile& out, bool accumulate, bool zero_one = false);
+  void tensor_tensor(isa::AluOp op, const Tile& out, const Tile& a, const Tile& b);
+  void tensor_scalar(const Tile& out, const Tile& in, isa::AluOp op0, const isa::Scalar& s0, isa::AluOp op1 = isa::AluOp::bypass,
+                     const isa::Scalar& s1 = {}, bool reverse0 = false, bool reverse1 = false);
+  void copy(const Tile& out, const Tile& in);
+  void memset(const Tile& out, float value);
+  void activation(isa::Function function, const Tile& out, const Tile& in, float scale = 1.0F, float bias = 0.0F);
+  void reduce(isa::AluOp op, const Tile& out, const Tile& in, int axes);
+  // Anything else: the operation with patterns relative to buffers, and the buffers in operand order.
+  void emit(isa::Operation operation, isa::Engine engine, std::vector<BufferId> buffers, bool any_engine = false);
+
+  // A DMA between storage and storage: region of one tensor to a region of another (same counts), HBM or SBUF.
+  void move(graph::TensorId from, const Walk& source, graph::TensorId to, const Walk& destination);
+
+  [[nodiscard]] TileProgram take();
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+// ---- The kernels: one function per operator family, each in lower/kernels/NAME.cpp.
+void lower_map(Builder& builder, graph::NodeId node);
+void lower_reduce(Builder& builder, graph::NodeId node);       // standard and ones_matmul
+void lower_arg_reduce(Builder& builder, graph::NodeId node);
+void lower_contraction(Builder& builder, graph::NodeId node);
+void lower_convolution(Builder& builder, graph::NodeId node);
+void lower_window(Builder& builder, graph::NodeId node);
+void lower_movement(Builder& builder, graph::NodeId node);     // Reshape (dma), Slice, Concat, Pad, Expand
+void lower_gather(Builder& builder, graph::NodeId node);       // Gather, GatherElements, ScatterND
+void lower_convert(Builder& builder, graph::NodeId node);
+
+}  // namespace systole::lower

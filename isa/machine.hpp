@@ -3,12 +3,22 @@
 // (layout/cost_model). Source of every figure: the comments in configs/*.yaml.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "isa/base/yaml.hpp"
 
 namespace systole::isa {
 
 enum class Generation : std::uint8_t { v2, v3 };
+[[nodiscard]] constexpr auto yaml_names(Generation) {
+  return std::array{std::pair{std::string_view("v2"), Generation::v2},
+                    std::pair{std::string_view("v3"), Generation::v3}};
+}
 
 struct Machine {
   std::string name;
@@ -43,6 +53,20 @@ struct Machine {
 // in .yaml is a file. Throws Error naming file, line, key, nearest known key.
 [[nodiscard]] Machine read_machine(const std::string& name_or_file);
 [[nodiscard]] std::string find_machine_file(const std::string& name_or_file);
+// The same from a text; `file` is the name that messages use.
+[[nodiscard]] Machine parse_machine(const std::string& text, const std::string& file);
+// A parsed machine file: exactly the sections `architecture` and, optionally, `timing` (not looked into here).
+[[nodiscard]] Machine machine_from(const yaml::Node& document);
+// Names that find_machine_file knows, sorted.
+[[nodiscard]] std::vector<std::string> machine_names();
+
+// The `architecture` mapping of a file that describes this machine, and the reference of its keys.
+[[nodiscard]] std::string print_architecture(const Machine& machine);
+[[nodiscard]] std::vector<yaml::FieldDescription> describe_architecture();
+
+// First partitions of an operand that covers `count` partitions are multiples of this: the smallest quantum * 2^k that
+// is not smaller than count (128 partitions, quantum 32: 32 up to 32, 64 up to 64, then 128, that is only 0).
+[[nodiscard]] int start_step(const Machine& machine, int count);
 
 // Hash of the architectural fields: a program carries it, a machine with another one refuses the program.
 [[nodiscard]] std::uint64_t fingerprint(const Machine& machine);

@@ -42,11 +42,27 @@ struct Span {
   std::int64_t extent = 1;
 };
 
+// A scalar operand of an instruction: an immediate, or one element per partition (a tile of one element).
+struct ScalarOperand {
+  ScalarOperand(float immediate) : value(immediate) {}                          // NOLINT: implicit by design
+  ScalarOperand(const isa::Scalar& scalar) : value(scalar.value) {              // NOLINT: immediates only
+    check(!scalar.per_partition, "a per-partition scalar operand needs a tile");
+  }
+  ScalarOperand(const Tile& elements) : per_partition(true), tile(elements) {}  // NOLINT: implicit by design
+
+  float value = 0.0F;
+  bool per_partition = false;
+  Tile tile;
+};
+
 // A piece of a laid-out tensor: a range of its linear partition index (at most machine.partitions long) and a range of
-// every free axis, in layout order.
+// every free axis, in layout order. A range of several blocks is allowed if it starts on a block and has only whole ones
+// (multiples of machine.partitions): its tile has one more dim, the blocks, outermost, also if there is but one block and
+// `blocks` is set.
 struct Region {
   Span partitions;
   std::vector<Span> free;
+  bool blocks = false;
 };
 [[nodiscard]] Region whole(const layout::LaidGraph& laid, graph::TensorId tensor);  // partitions not limited to 128
 
@@ -87,6 +103,8 @@ class Builder {
     std::vector<Step> free;
   };
   [[nodiscard]] Tile gather(graph::TensorId tensor, const Walk& walk, const ReadOptions& options, int partition = 0);
+  // The same into (a piece of) a tile that exists already, laid out as the walk says.
+  void load(const Tile& tile, graph::TensorId tensor, const Walk& walk);
   // The same walk the other way: writes a tile's elements to the tensor's storage by DMA.
   void scatter(const Tile& tile, graph::TensorId tensor, const Walk& walk);
 
@@ -107,15 +125,22 @@ class Builder {
   [[nodiscard]] Tile ones(isa::DType dtype);                           // [partitions, array_columns]
   [[nodiscard]] Tile zeros(isa::DType dtype);                          // [partitions, moving_max]
 
-  // ---- instructions (engine: the preferred one; any_engine lets the schedule choose)
+  // ---- instructions (engine: the preferred one; any_engine lets the schedule choose). Tiles of one instruction have the
+  // same partitions and, if one instruction's limits do not suffice, the same extents: then several are emitted.
   void load_stationary(const Tile& stationary, int column);
   void multiply(const Tile& moving, const Tile& out, bool accumulate, bool zero_one = false);
   void tensor_tensor(isa::AluOp op, const Tile& out, const Tile& a, const Tile& b);
-  void tensor_scalar(const Tile& out, const Tile& in, isa::AluOp op0, const isa::Scalar& s0, isa::AluOp op1 = isa::AluOp::bypass,
-                     const isa::Scalar& s1 = {}, bool reverse0 = false, bool reverse1 = false);
+  void tensor_scalar(const Tile& out, const Tile& in, isa::AluOp op0, const ScalarOperand& s0, isa::AluOp op1 = isa::AluOp::bypass,
+                     const ScalarOperand& s1 = 0.0F, bool reverse0 = false, bool reverse1 = false);
   void copy(const Tile& out, const Tile& in);
   void memset(const Tile& out, float value);
-  void activation(isa::Function function, const Tile& out, const Tile& in, float scale = 1.0F, float bias = 0.0F);
+  void activation(isa::Function function, const Tile& out, const Tile& in, const ScalarOperand& scale = 1.0F,
+                  const ScalarOperand& bias = 0.0F);
+  // out = (in op0 scalar) op1 other
+  void scalar_tensor_tensor(const Tile& out, const Tile& in, isa::AluOp op0, const ScalarOperand& scalar, isa::AluOp op1,
+                            const Tile& other);
+  void copy_predicated(const Tile& out, const Tile& in, const Tile& predicate);
+  void reciprocal(const Tile& out, const Tile& in);
   void reduce(isa::AluOp op, const Tile& out, const Tile& in, int axes);
   // Anything else: the operation with patterns relative to buffers, and the buffers in operand order.
   void emit(isa::Operation operation, isa::Engine engine, std::vector<BufferId> buffers, bool any_engine = false);

@@ -1,15 +1,8 @@
 #include "isa/dtype.hpp"
 
-#include <array>
-#include <cstddef>
+#include "isa/names.hpp"
 
 namespace systole::isa {
-namespace {
-
-constexpr std::array<std::string_view, dtype_count> names = {
-    "f32", "bf16", "f16", "f8e4", "f8e5", "i32", "i16", "i8", "u32", "u16", "u8", "b8"};
-
-}  // namespace
 
 int size_of(DType dtype) {
   switch (dtype) {
@@ -33,17 +26,11 @@ int size_of(DType dtype) {
 }
 
 std::string_view name_of(DType dtype) {
-  const auto index = static_cast<std::size_t>(dtype);
-  return index < names.size() ? names[index] : "?";
+  return enum_name(dtype);
 }
 
 std::optional<DType> find_dtype(std::string_view name) {
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (names[i] == name) {
-      return static_cast<DType>(i);
-    }
-  }
-  return std::nullopt;
+  return find_enum<DType>(name);
 }
 
 bool is_float(DType dtype) {

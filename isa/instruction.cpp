@@ -2,36 +2,11 @@
 
 #include <type_traits>
 
+#include "isa/fields.hpp"
+#include "isa/names.hpp"
+
 namespace systole::isa {
 namespace {
-
-constexpr std::array<std::string_view, std::variant_size_v<Operation>> operation_names = {
-    "load_stationary",
-    "multiply",
-    "tensor_tensor",
-    "tensor_scalar",
-    "scalar_tensor_tensor",
-    "tensor_reduce",
-    "tensor_scan",
-    "copy",
-    "copy_predicated",
-    "memset",
-    "reciprocal",
-    "transpose32",
-    "shuffle32",
-    "bn_stats",
-    "bn_aggregate",
-    "max8",
-    "find_index8",
-    "match_replace8",
-    "activation",
-    "iota",
-    "affine_select",
-    "partition_reduce",
-    "local_gather",
-    "dma",
-    "dma_indirect",
-    "nop"};
 
 bool uses_psum(const Operation& operation) {
   bool found = false;
@@ -159,23 +134,13 @@ bool executes_on(const Operation& operation, Engine engine, bool scalar_copy) {
 }
 
 std::string_view name_of(const Operation& operation) {
-  return operation_names[operation.index()];
+  return std::visit(
+      [](const auto& op) { return table(Of<std::remove_cvref_t<decltype(op)>>{}).name; },
+      operation);
 }
 
 std::string_view name_of(Engine engine) {
-  switch (engine) {
-    case Engine::tensor:
-      return "tensor";
-    case Engine::vector:
-      return "vector";
-    case Engine::scalar:
-      return "scalar";
-    case Engine::gpsimd:
-      return "gpsimd";
-    case Engine::sync:
-      return "sync";
-  }
-  return "?";
+  return enum_name(engine);
 }
 
 }  // namespace systole::isa

@@ -3,13 +3,13 @@
 //   order[0 .. split)  : the partition axes, linearised row-major across the partitions (usually one axis, possibly a
 //                        group such as heads x head_dim, possibly none: everything in one partition)
 //   order[split .. k)  : the free axes, outermost first, inside each partition
-//   padding            : elements appended to the innermost free axis (never read as data)
+//   padding            : elements appended to the innermost free axis of extent other than 1 (never read as data)
 //
 // An element with partition index p (over the partition axes) lies in partition p mod 128, block p div 128 on chip; in
 // HBM storage is row-major over `order` (partition-major), so the split makes no difference there.
 //
 // Extent-1 axes move no bytes. The canonical form lists them last, ascending, outside the split; two layouts of one
-// tensor are the same bytes iff their canonical forms are equal. Printed "(1 2|0 3)", with "+4" for padding.
+// tensor are the same bytes iff their canonical forms are equal (all layouts of an empty tensor are). Printed "(1 2|0 3)", with "+4" for padding.
 #pragma once
 
 #include <compare>
@@ -29,10 +29,14 @@ struct Layout {
   auto operator<=>(const Layout&) const = default;
 };
 
+// Whether `order` is a permutation of the shape's axes and split and padding are in range.
+[[nodiscard]] bool fits(const Layout& layout, const graph::Shape& shape);
 [[nodiscard]] Layout row_major(int rank, int split);               // identity order
 [[nodiscard]] Layout canonical(const Layout& layout, const graph::Shape& shape);
 [[nodiscard]] bool same_bytes(const Layout& a, const Layout& b, const graph::Shape& shape);  // on chip
 [[nodiscard]] bool same_bytes_in_hbm(const Layout& a, const Layout& b, const graph::Shape& shape);
+// Axes in ascending order (extent-1 axes apart), no padding: row-major in HBM, whatever the split.
+[[nodiscard]] bool identity_order(const Layout& layout, const graph::Shape& shape);
 
 [[nodiscard]] std::int64_t partition_extent(const Layout& layout, const graph::Shape& shape);
 [[nodiscard]] std::int64_t free_extent(const Layout& layout, const graph::Shape& shape);  // padding included

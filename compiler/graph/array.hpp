@@ -1,5 +1,6 @@
-// A host array: element type, shape, row-major bytes. What constants, inputs, outputs and the reference evaluator hold.
-// i64 and f64 exist on the host only; the machine stores them as i32 and f32 (compiler/layout/storage.hpp).
+// A host array: element type, shape, row-major bytes. What constants, inputs, outputs and the
+// reference evaluator hold. i64 and f64 exist on the host only; the machine stores them as i32 and
+// f32 (compiler/layout/storage.hpp).
 #pragma once
 
 #include <cstddef>
@@ -12,15 +13,31 @@
 namespace systole::graph {
 
 enum class ElementType : std::uint8_t {
-  f32, f64, f16, bf16, i64, i32, i16, i8, u64, u32, u16, u8, boolean
+  f32,
+  f64,
+  f16,
+  bf16,
+  i64,
+  i32,
+  i16,
+  i8,
+  u64,
+  u32,
+  u16,
+  u8,
+  boolean
 };
 [[nodiscard]] int size_of(ElementType type);
 [[nodiscard]] std::string_view name_of(ElementType type);
 [[nodiscard]] std::optional<ElementType> find_element_type(std::string_view name);
 [[nodiscard]] bool is_float(ElementType type);
+[[nodiscard]] bool is_unsigned(ElementType type);  // u8 to u64; boolean is not
 
 using Shape = std::vector<std::int64_t>;
-[[nodiscard]] std::int64_t elements(const Shape& shape);  // 1 for rank 0
+[[nodiscard]] std::int64_t elements(
+    const Shape& shape);  // 1 for rank 0; the product must fit (checked)
+// The product of the extents, unless one is negative or the product (zeros left out) exceeds 2^62.
+[[nodiscard]] std::optional<std::int64_t> checked_elements(const Shape& shape);
 [[nodiscard]] std::string to_string(const Shape& shape);  // [1,3,224,224]
 
 struct Array {

@@ -32,6 +32,9 @@ struct Tile {
 [[nodiscard]] Tile slice_partitions(const Tile& tile, int begin, int count);
 [[nodiscard]] Tile permute(const Tile& tile, const std::vector<int>& order);        // of dims
 [[nodiscard]] Tile broadcast_dim(const Tile& tile, int at, std::int64_t extent);    // inserts a stride-0 dim
+[[nodiscard]] Tile drop_dim(const Tile& tile, int dim, std::int64_t index);         // the rest at one index of dim
+[[nodiscard]] Tile split_dim(const Tile& tile, int dim, std::int64_t inner);        // into (extent / inner, inner)
+[[nodiscard]] Tile reinterpret(const Tile& tile, isa::DType dtype);                 // same bytes, type of equal size
 [[nodiscard]] std::int64_t free_elements(const Tile& tile);
 // The access pattern, adjacent dims merged where possible. check()s that at most four remain: kernels loop over more.
 [[nodiscard]] isa::Access access(const Tile& tile);
@@ -76,7 +79,9 @@ class Builder {
   // SBUF bytes per partition that one kernel may use for staging (resident tensors already set aside).
   [[nodiscard]] std::int64_t staging_bytes() const;
 
-  // All that follows is charged to this node (operator, conversion or boundary transfer).
+  // The node that the following is for: sets staging_bytes to what its live residents leave.
+  void begin_node(graph::NodeId node);
+  // All that follows is charged to this source (operator, conversion or boundary transfer).
   void begin_source(std::string name, isa::SourceKind kind);
 
   // ---- reading. The tile has one dim per free axis of the region, in layout order.
@@ -114,6 +119,7 @@ class Builder {
   // Whether instructions may write this region in place (resident, start partition legal): kernels that produce at a fixed
   // partition offset ask before choosing it.
   [[nodiscard]] bool writes_in_place(graph::TensorId tensor, const Region& region) const;
+  [[nodiscard]] bool is_resident(graph::TensorId tensor) const;
 
   // ---- room
   [[nodiscard]] Tile scratch(int partitions, std::vector<std::int64_t> extents, isa::DType dtype, std::string name,
@@ -147,6 +153,11 @@ class Builder {
 
   // A DMA between storage and storage: region of one tensor to a region of another (same counts), HBM or SBUF.
   void move(graph::TensorId from, const Walk& source, graph::TensorId to, const Walk& destination);
+
+  // The HBM storage of a tensor that the program's environment sees (before its first use), and the copy of a whole
+  // tensor to such storage (an output that is also something else).
+  void bind(graph::TensorId tensor, isa::HbmTensor storage);
+  void store(graph::TensorId tensor, isa::HbmTensor storage);
 
   [[nodiscard]] TileProgram take();
 

@@ -14,13 +14,20 @@ namespace systole::lower {
 
 // Where each tensor lives between its producer and its consumers. Aliases share their source's storage.
 struct Residency {
-  IdVector<graph::TensorId, bool> resident;          // in SBUF from definition to last use; otherwise in HBM
+  IdVector<graph::TensorId, std::uint8_t> resident;  // in SBUF from definition to last use; otherwise in HBM
   IdVector<graph::TensorId, graph::TensorId> root;   // the tensor whose storage this one is (itself if not an alias)
   std::int64_t resident_peak = 0;                    // bytes per partition
+  IdVector<graph::NodeId, std::int64_t> live;        // resident bytes per partition while the node runs
+
+  // Bytes per partition that the kernel of a node may use beside the residents (of an invalid node: beside the peak).
+  [[nodiscard]] std::int64_t staging(graph::NodeId node, const isa::Machine& machine) const;
   std::vector<std::string> spilled;                  // "tensor: bytes, why", for reports
 };
 
-[[nodiscard]] Residency plan_residency(const layout::LaidGraph& laid, const isa::Machine& machine);
+// Never fails: what does not fit is streamed. `share`: the part of SBUF that residents may take, in percent.
+inline constexpr int default_resident_share = 60;
+[[nodiscard]] Residency plan_residency(const layout::LaidGraph& laid, const isa::Machine& machine,
+                                       int share = default_resident_share);
 [[nodiscard]] TileProgram tile(const layout::LaidGraph& laid, const Residency& residency, const isa::Machine& machine);
 [[nodiscard]] Allocation allocate(const TileProgram& program, const isa::Machine& machine);
 [[nodiscard]] isa::Program schedule(const TileProgram& program, const Allocation& allocation, const isa::Machine& machine);

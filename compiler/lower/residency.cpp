@@ -1,0 +1,124 @@
+// Which tensors stay in SBUF between producer and consumers.
+//
+// A root tensor (aliases share its storage) is live from its producer to the last use of any of its
+// aliases. Candidates are taken short lives first, since a short life blocks little and saves the
+// same traffic per use; each stays if it fits beside those already chosen at every node of its
+// life. Graph inputs, constants and outputs are in HBM. A part of SBUF is never given to residents:
+// the kernels need room for staging.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "compiler/lower/stages.hpp"
+#include "compiler/lower/storage.hpp"
+
+namespace systole::lower {
+namespace {
+
+using graph::NodeId;
+using graph::TensorId;
+
+// Room for the machine's constants: identity, ones and zeros, each in fp32 and in a 2-byte type.
+std::int64_t constant_bytes(const isa::Machine& machine) {
+  return 6 * (std::int64_t{machine.array_rows} + machine.array_columns + machine.moving_max);
+}
+
+struct Life {
+  TensorId root;
+  std::size_t first = 0;
+  std::size_t last = 0;
+  std::int64_t uses = 0;
+  std::int64_t bytes = 0;
+  bool fixed_in_hbm = false;
+};
+
+IdVector<TensorId, TensorId> roots_of(const layout::LaidGraph& laid) {
+  IdVector<TensorId, TensorId> root(laid.graph.tensors.size());
+  for (const TensorId tensor : laid.graph.tensors.ids()) {
+    root[tensor] = tensor;
+  }
+  for (const NodeId node : laid.graph.nodes.ids()) {
+    const graph::Node& n = laid.graph.nodes[node];
+    // An alias relabels bytes; where the stored type changes there is something to do after all.
+    if (laid.mechanisms[node] == layout::Mechanism::alias && !n.inputs.empty() &&
+        laid.storage[n.inputs[0]] == laid.storage[n.output]) {
+      root[n.output] = root[n.inputs[0]];
+    }
+  }
+  return root;
+}
+
+std::vector<Life> lives_of(const layout::LaidGraph& laid, const IdVector<TensorId, TensorId>& root,
+                           const isa::Machine& machine) {
+  IdVector<TensorId, Life> lives(laid.graph.tensors.size());
+  for (const TensorId tensor : laid.graph.tensors.ids()) {
+    const graph::Tensor& t = laid.graph.tensors[tensor];
+    Life& life = lives[root[tensor]];
+    life.fixed_in_hbm = life.fixed_in_hbm || t.kind != graph::TensorKind::intermediate;
+    if (root[tensor] == tensor && t.kind == graph::TensorKind::intermediate) {
+      life.root = tensor;
+      life.first = t.producer.index();
+      life.last = life.first;
+      life.bytes = resident_bytes(laid, tensor, machine);
+    }
+  }
+  for (const NodeId node : laid.graph.nodes.ids()) {
+    for (const TensorId input : laid.graph.nodes[node].inputs) {
+      Life& life = lives[root[input]];
+      life.last = std::max(life.last, node.index());
+      ++life.uses;
+    }
+  }
+  for (const TensorId output : laid.graph.outputs) {
+    lives[root[output]].fixed_in_hbm = true;
+  }
+  std::vector<Life> out;
+  for (const Life& life : lives) {
+    if (life.root.valid() && !life.fixed_in_hbm && life.uses > 0 && life.bytes > 0) {
+      out.push_back(life);
+    }
+  }
+  std::ranges::stable_sort(
+      out, {}, [](const Life& l) { return (l.last - l.first) / static_cast<std::size_t>(l.uses); });
+  return out;
+}
+
+}  // namespace
+
+std::int64_t Residency::staging(graph::NodeId node, const isa::Machine& machine) const {
+  const std::int64_t taken = node.valid() ? live[node] : resident_peak;
+  // An eighth is left to the allocator: pieces of odd sizes do not pack perfectly.
+  return std::max<std::int64_t>(0, (machine.sbuf_bytes - constant_bytes(machine) - taken) * 7 / 8);
+}
+
+Residency plan_residency(const layout::LaidGraph& laid, const isa::Machine& machine, int share) {
+  Residency out;
+  out.root = roots_of(laid);
+  out.resident = IdVector<TensorId, std::uint8_t>(laid.graph.tensors.size(), 0);
+  out.live = IdVector<NodeId, std::int64_t>(laid.graph.nodes.size(), 0);
+  const std::int64_t room = (machine.sbuf_bytes - constant_bytes(machine)) * share / 100;
+  for (const Life& life : lives_of(laid, out.root, machine)) {
+    bool fits = life.bytes <= room;
+    for (std::size_t node = life.first; fits && node <= life.last; ++node) {
+      fits = out.live[NodeId(node)] + life.bytes <= room;
+    }
+    if (!fits) {
+      out.spilled.push_back(fmt::format(
+          "{}: {} bytes per partition, {}", laid.graph.tensors[life.root].name, life.bytes,
+          life.bytes > room ? fmt::format("more than the {} for residents", room)
+                            : "no room beside the others live then"));
+      continue;
+    }
+    out.resident[life.root] = 1;
+    for (std::size_t node = life.first; node <= life.last; ++node) {
+      out.live[NodeId(node)] += life.bytes;
+      out.resident_peak = std::max(out.resident_peak, out.live[NodeId(node)]);
+    }
+  }
+  for (const TensorId tensor : laid.graph.tensors.ids()) {
+    out.resident[tensor] = out.resident[out.root[tensor]];
+  }
+  return out;
+}
+
+}  // namespace systole::lower

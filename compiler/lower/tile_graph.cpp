@@ -1,0 +1,112 @@
+// tile(): the nodes of a laid-out graph, in order, as instructions on virtual buffers.
+#include <fmt/format.h>
+
+#include "compiler/lower/builder.hpp"
+#include "compiler/lower/storage.hpp"
+
+namespace systole::lower {
+namespace {
+
+using graph::NodeId;
+using graph::TensorId;
+
+template <class... F>
+struct Overloaded : F... {
+  using F::operator()...;
+};
+template <class... F>
+Overloaded(F...) -> Overloaded<F...>;
+
+void lower_node(Builder& builder, NodeId node) {
+  const auto movement = [&](const auto&) { lower_movement(builder, node); };
+  const auto gather = [&](const auto&) { lower_gather(builder, node); };
+  std::visit(Overloaded{
+                 [&](const graph::Contraction&) { lower_contraction(builder, node); },
+                 [&](const graph::Convolution&) { lower_convolution(builder, node); },
+                 [&](const graph::Map&) { lower_map(builder, node); },
+                 [&](const graph::Reduce&) { lower_reduce(builder, node); },
+                 [&](const graph::ArgReduce&) { lower_arg_reduce(builder, node); },
+                 [&](const graph::Window&) { lower_window(builder, node); },
+                 [&](const graph::Transpose& op) { movement(op); },
+                 [&](const graph::Reshape& op) { movement(op); },
+                 [&](const graph::Slice& op) { movement(op); },
+                 [&](const graph::Concat& op) { movement(op); },
+                 [&](const graph::Pad& op) { movement(op); },
+                 [&](const graph::Expand& op) { movement(op); },
+                 [&](const graph::Gather& op) { gather(op); },
+                 [&](const graph::GatherElements& op) { gather(op); },
+                 [&](const graph::ScatterND& op) { gather(op); },
+                 [&](const graph::Convert&) { lower_convert(builder, node); },
+             },
+             builder.laid().graph.nodes[node].op);
+}
+
+std::string source_name(const layout::LaidGraph& laid, NodeId node) {
+  const graph::Node& n = laid.graph.nodes[node];
+  if (std::holds_alternative<graph::Convert>(n.op)) {
+    return fmt::format("{}: {} -> {} ({})", laid.graph.tensors[n.inputs[0]].name,
+                       layout::to_string(laid.layouts[n.inputs[0]]),
+                       layout::to_string(laid.layouts[n.output]),
+                       layout::name_of(laid.mechanisms[node]));
+  }
+  return fmt::format("{} ({})", n.name, graph::name_of(n.op));
+}
+
+// Graph inputs get their storage, and so does the first output of every storage that is not an
+// input's or constant's: its producer writes it directly. Other outputs are copied at the end.
+std::vector<bool> bind_boundary(Builder& builder, const Residency& residency) {
+  const layout::LaidGraph& laid = builder.laid();
+  for (const TensorId input : laid.graph.inputs) {
+    builder.bind(input, hbm_tensor(laid, input, isa::Role::input, laid.graph.tensors[input].name));
+  }
+  IdVector<TensorId, std::uint8_t> taken(laid.graph.tensors.size(), 0);
+  std::vector<bool> direct;
+  for (std::size_t i = 0; i < laid.graph.outputs.size(); ++i) {
+    const TensorId output = laid.graph.outputs[i];
+    const TensorId root = residency.root[output];
+    const bool own = laid.graph.tensors[root].kind == graph::TensorKind::intermediate &&
+                     taken[root] == 0 && residency.resident[root] == 0;
+    direct.push_back(own);
+    if (own) {
+      taken[root] = 1;
+      builder.bind(output, hbm_tensor(laid, output, isa::Role::output, laid.graph.output_names[i]));
+    }
+  }
+  return direct;
+}
+
+}  // namespace
+
+TileProgram tile(const layout::LaidGraph& laid, const Residency& residency,
+                 const isa::Machine& machine) {
+  Builder builder(laid, residency, machine);
+  const std::vector<bool> direct = bind_boundary(builder, residency);
+  for (const NodeId node : laid.graph.nodes.ids()) {
+    const graph::Node& n = laid.graph.nodes[node];
+    if (graph::elements(laid.graph.tensors[n.output].shape) == 0 ||
+        residency.root[n.output] != n.output) {
+      continue;  // nothing to compute, or the same bytes under another name
+    }
+    const bool conversion = std::holds_alternative<graph::Convert>(n.op);
+    builder.begin_node(node);
+    builder.begin_source(source_name(laid, node),
+                         conversion ? isa::SourceKind::conversion : isa::SourceKind::operation);
+    lower_node(builder, node);
+  }
+  for (std::size_t i = 0; i < direct.size(); ++i) {
+    if (!direct[i]) {
+      const TensorId output = laid.graph.outputs[i];
+      const std::string& name = laid.graph.output_names[i];
+      builder.begin_source(name + " (output)", isa::SourceKind::boundary);
+      builder.store(output, hbm_tensor(laid, output, isa::Role::output, name));
+    }
+  }
+  return builder.take();
+}
+
+isa::Program lower(const layout::LaidGraph& laid, const isa::Machine& machine) {
+  const TileProgram program = tile(laid, plan_residency(laid, machine), machine);
+  return schedule(program, allocate(program, machine), machine);
+}
+
+}  // namespace systole::lower

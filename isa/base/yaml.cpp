@@ -9,12 +9,11 @@
 
 #include <charconv>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <sstream>
 
 #include "isa/base/error.hpp"
+#include "isa/base/file.hpp"
 #include "isa/base/nearest.hpp"
 
 namespace systole::yaml {
@@ -197,12 +196,7 @@ Node parse_text(const std::string& text, const std::string& name) {
 }
 
 Node parse_file(const std::string& path) {
-  std::ifstream stream(path, std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
-  if (!stream) {
-    throw Error(path, "cannot be read", "check the path and the permissions");
-  }
-  return parse_text(text, path);
+  return parse_text(read_file(path), path);
 }
 
 namespace detail {

@@ -1,0 +1,353 @@
+// Places buffers: SBUF offsets (the same in every partition) and PSUM banks.
+//
+// A buffer lives from its first to its last access in the sequential order; two that live at one
+// moment must not overlap. Lasting buffers (those that serve more than one source: resident
+// tensors, constants) lie at the top of SBUF, first fit downwards. All others are passing: they are
+// placed from below by next fit, the search going on where the last one ended. So freed bytes are
+// reused as late as possible, and the loads that fill the next buffer need not wait for the readers
+// of the last one: that is all there is to double buffering. PSUM rotates in the same way from bank
+// to bank.
+//
+// Bytes reused late are bytes scattered; where that leaves no hole for a buffer, the placement
+// starts over more compactly: passing buffers by first fit, then the lasting ones by decreasing
+// size, then all of them so. What does not fit even then is the user's Error, with the operator,
+// the bytes and the limit.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "compiler/lower/stages.hpp"
+
+namespace systole::lower {
+namespace {
+
+constexpr std::int64_t alignment = 64;
+
+struct Life {
+  std::int64_t begin = -1;  // first and last instruction that accesses it; -1: none does
+  std::int64_t end = -1;
+  bool lasting = false;
+};
+
+IdVector<BufferId, Life> lives_of(const TileProgram& program) {
+  IdVector<BufferId, Life> lives(program.buffers.size());
+  IdVector<BufferId, isa::SourceId> first_source(program.buffers.size());
+  for (std::size_t i = 0; i < program.instructions.size(); ++i) {
+    const TileInstruction& item = program.instructions[i];
+    for (const BufferId id : item.buffers) {
+      Life& life = lives[id];
+      if (life.begin < 0) {
+        life.begin = static_cast<std::int64_t>(i);
+        first_source[id] = item.instruction.source;
+      }
+      life.end = static_cast<std::int64_t>(i);
+      life.lasting = life.lasting || first_source[id] != item.instruction.source;
+    }
+  }
+  return lives;
+}
+
+// Free bytes of one memory as disjoint intervals, neighbours merged.
+class FreeSpace {
+ public:
+  explicit FreeSpace(std::int64_t limit) {
+    if (limit > 0) {
+      free_[0] = limit;
+    }
+  }
+
+  void take(std::int64_t begin, std::int64_t end) {
+    auto it = std::prev(free_.upper_bound(begin));
+    const auto [left, right] = *it;
+    free_.erase(it);
+    if (left < begin) {
+      free_[left] = begin;
+    }
+    if (end < right) {
+      free_[end] = right;
+    }
+  }
+
+  void give(std::int64_t begin, std::int64_t end) {
+    auto after = free_.lower_bound(begin);
+    if (after != free_.end() && after->first == end) {
+      end = after->second;
+      after = free_.erase(after);
+    }
+    if (after != free_.begin()) {
+      if (auto before = std::prev(after); before->second == begin) {
+        before->second = end;
+        return;
+      }
+    }
+    free_.emplace_hint(after, begin, end);
+  }
+
+  // The lowest (or highest) place for `bytes` that starts in [from, to) and meets none of `avoid`
+  // (sorted by begin).
+  struct Interval {
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+  };
+  [[nodiscard]] std::optional<std::int64_t> lowest(std::int64_t bytes, std::int64_t from,
+                                                   std::int64_t to,
+                                                   const std::vector<Interval>& avoid) const {
+    auto it = free_.upper_bound(from);
+    if (it != free_.begin()) {
+      --it;
+    }
+    for (; it != free_.end() && it->first < to; ++it) {
+      std::int64_t at = std::max(it->first, from);
+      for (const Interval& taken : avoid) {
+        if (at < taken.end && taken.begin < at + bytes) {
+          at = taken.end;
+        }
+      }
+      if (at < to && at + bytes <= it->second) {
+        return at;
+      }
+    }
+    return std::nullopt;
+  }
+  [[nodiscard]] std::optional<std::int64_t> highest(std::int64_t bytes) const {
+    for (auto it = free_.rbegin(); it != free_.rend(); ++it) {
+      if (it->second - it->first >= bytes) {
+        return it->second - bytes;
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  std::map<std::int64_t, std::int64_t> free_;  // begin -> end
+};
+using Interval = FreeSpace::Interval;
+
+enum class Effort : std::uint8_t { rotate, first_fit, lasting_by_size, all_by_size };
+constexpr std::size_t most_by_size = 20000;  // buffers: packing is quadratic
+
+struct Failure {
+  BufferId buffer;
+  std::int64_t instruction = 0;
+};
+
+class Placement {
+ public:
+  Placement(const TileProgram& program, const IdVector<BufferId, Life>& lives, isa::Space space,
+            std::int64_t limit, std::int64_t unit, Effort effort)
+      : program_(program),
+        lives_(lives),
+        space_(space),
+        limit_(limit / unit * unit),
+        unit_(unit),
+        effort_(effort) {}
+
+  [[nodiscard]] std::optional<Failure> place(IdVector<BufferId, std::int64_t>& offsets,
+                                             std::int64_t& peak) {
+    collect();
+    const bool by_size = effort_ == Effort::lasting_by_size || effort_ == Effort::all_by_size;
+    const std::optional<Failure> failure = by_size ? pack_lasting(offsets) : drop_lasting(offsets);
+    return failure ? failure : place_passing(offsets, peak);
+  }
+
+ private:
+  [[nodiscard]] std::int64_t room(BufferId id) const {
+    return (program_.buffers[id].bytes + unit_ - 1) / unit_ * unit_;
+  }
+  [[nodiscard]] const Life& life(BufferId id) const { return lives_[id]; }
+  [[nodiscard]] bool lasting(BufferId id) const {
+    return life(id).lasting || effort_ == Effort::all_by_size;
+  }
+
+  // Live buffers of this memory by first access; ties by id, so the result depends on the program
+  // alone.
+  void collect() {
+    for (const BufferId id : program_.buffers.ids()) {
+      if (program_.buffers[id].space == space_ && life(id).begin >= 0 &&
+          program_.buffers[id].bytes > 0) {
+        order_.push_back(id);
+      }
+    }
+    std::stable_sort(order_.begin(), order_.end(),
+                     [this](BufferId a, BufferId b) { return life(a).begin < life(b).begin; });
+    for (const BufferId id : order_) {
+      if (lasting(id)) {
+        lasting_.push_back(id);
+      }
+    }
+  }
+
+  // Lasting buffers one after another as they appear, each as high as it goes.
+  std::optional<Failure> drop_lasting(IdVector<BufferId, std::int64_t>& offsets) {
+    FreeSpace space(limit_);
+    std::multimap<std::int64_t, BufferId> ends;
+    for (const BufferId id : lasting_) {
+      while (!ends.empty() && ends.begin()->first < life(id).begin) {
+        const BufferId dead = ends.begin()->second;
+        space.give(offsets[dead], offsets[dead] + room(dead));
+        ends.erase(ends.begin());
+      }
+      const std::optional<std::int64_t> at = space.highest(room(id));
+      if (!at) {
+        return Failure{id, life(id).begin};
+      }
+      offsets[id] = *at;
+      space.take(*at, *at + room(id));
+      ends.emplace(life(id).end, id);
+    }
+    return std::nullopt;
+  }
+
+  // Lasting buffers by decreasing size, each at the highest place free for its whole life.
+  // Quadratic; the last resort.
+  std::optional<Failure> pack_lasting(IdVector<BufferId, std::int64_t>& offsets) {
+    std::vector<BufferId> by_size = lasting_;
+    std::stable_sort(by_size.begin(), by_size.end(),
+                     [this](BufferId a, BufferId b) { return room(a) > room(b); });
+    for (std::size_t i = 0; i < by_size.size(); ++i) {
+      const BufferId id = by_size[i];
+      std::vector<Interval> taken;
+      for (std::size_t j = 0; j < i; ++j) {
+        const BufferId other = by_size[j];
+        if (life(other).begin <= life(id).end && life(id).begin <= life(other).end) {
+          taken.push_back({offsets[other], offsets[other] + room(other)});
+        }
+      }
+      std::sort(taken.begin(), taken.end(),
+                [](const Interval& a, const Interval& b) { return a.end > b.end; });
+      std::int64_t top = limit_;
+      for (const Interval& interval : taken) {
+        if (interval.end > top - room(id)) {
+          top = std::min(top, interval.begin);
+        }
+      }
+      if (top < room(id)) {
+        return Failure{id, life(id).begin};
+      }
+      offsets[id] = top - room(id);
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Failure> place_passing(IdVector<BufferId, std::int64_t>& offsets,
+                                       std::int64_t& peak) {
+    FreeSpace space(limit_);
+    std::multimap<std::int64_t, BufferId> ends;
+    std::size_t next_lasting = 0;
+    std::int64_t cursor = 0;
+    std::int64_t live = 0;
+    for (const BufferId id : order_) {
+      while (!ends.empty() && ends.begin()->first < life(id).begin) {
+        const BufferId dead = ends.begin()->second;
+        space.give(offsets[dead], offsets[dead] + room(dead));
+        live -= room(dead);
+        ends.erase(ends.begin());
+      }
+      if (!lasting(id)) {
+        const std::optional<std::int64_t> at =
+            find(space, id, cursor, coming(next_lasting, id, offsets));
+        if (!at) {
+          return Failure{id, life(id).begin};
+        }
+        offsets[id] = *at;
+        cursor = *at + room(id);
+      } else {
+        ++next_lasting;
+      }
+      space.take(offsets[id], offsets[id] + room(id));
+      ends.emplace(life(id).end, id);
+      live += room(id);
+      peak = std::max(peak, live);
+    }
+    return std::nullopt;
+  }
+
+  // The places of lasting buffers that appear while `id` lives, ascending.
+  [[nodiscard]] std::vector<Interval> coming(
+      std::size_t next, BufferId id, const IdVector<BufferId, std::int64_t>& offsets) const {
+    std::vector<Interval> taken;
+    for (; next < lasting_.size() && life(lasting_[next]).begin <= life(id).end; ++next) {
+      taken.push_back({offsets[lasting_[next]], offsets[lasting_[next]] + room(lasting_[next])});
+    }
+    std::sort(taken.begin(), taken.end(),
+              [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
+    return taken;
+  }
+
+  [[nodiscard]] std::optional<std::int64_t> find(const FreeSpace& space, BufferId id,
+                                                 std::int64_t cursor,
+                                                 const std::vector<Interval>& avoid) const {
+    if (effort_ == Effort::rotate) {
+      if (const auto at = space.lowest(room(id), cursor, limit_, avoid)) {
+        return at;
+      }
+    }
+    return space.lowest(room(id), 0, limit_, avoid);
+  }
+
+  const TileProgram& program_;
+  const IdVector<BufferId, Life>& lives_;
+  isa::Space space_;
+  std::int64_t limit_;
+  std::int64_t unit_;
+  Effort effort_;
+  std::vector<BufferId> order_;
+  std::vector<BufferId> lasting_;
+};
+
+[[noreturn]] void refuse(const TileProgram& program, const IdVector<BufferId, Life>& lives,
+                         const Failure& failure, std::string_view memory, std::int64_t limit) {
+  std::int64_t live = 0;
+  const Buffer& wanted = program.buffers[failure.buffer];
+  for (const BufferId id : program.buffers.ids()) {
+    const Life& life = lives[id];
+    if (id != failure.buffer && program.buffers[id].space == wanted.space && life.begin >= 0 &&
+        life.begin <= failure.instruction && failure.instruction <= life.end) {
+      live += program.buffers[id].bytes;
+    }
+  }
+  const isa::SourceId source =
+      program.instructions[static_cast<std::size_t>(failure.instruction)].instruction.source;
+  const std::string where = source.valid() ? program.sources[source].name : program.name;
+  throw Error(
+      where,
+      fmt::format("needs {} bytes per partition of {} for {}, beside {} in use, of {}",
+                  wanted.bytes, memory,
+                  wanted.name.empty() ? "a buffer" : "\"" + wanted.name + "\"", live, limit),
+      "use a machine with more memory, or smaller tensors");
+}
+
+}  // namespace
+
+Allocation allocate(const TileProgram& program, const isa::Machine& machine) {
+  const IdVector<BufferId, Life> lives = lives_of(program);
+  Allocation allocation;
+  allocation.offsets.resize(program.buffers.size(), 0);
+  const auto place = [&](isa::Space space, std::int64_t limit, std::int64_t unit,
+                         std::string_view memory) {
+    std::int64_t peak = 0;
+    std::optional<Failure> failure;
+    for (const Effort effort :
+         {Effort::rotate, Effort::first_fit, Effort::lasting_by_size, Effort::all_by_size}) {
+      peak = 0;
+      const std::optional<Failure> now =
+          Placement(program, lives, space, limit, unit, effort).place(allocation.offsets, peak);
+      if (!now) {
+        return peak;
+      }
+      failure = failure ? failure : now;  // the first is where the order of the program runs out
+      if (program.buffers.size() > most_by_size && effort == Effort::lasting_by_size) {
+        break;
+      }
+    }
+    refuse(program, lives, *failure, memory, limit);
+  };
+  allocation.sbuf_peak = place(isa::Space::sbuf, machine.sbuf_bytes, alignment, "SBUF");
+  allocation.psum_peak = place(isa::Space::psum, machine.psum_bank_bytes * machine.psum_banks,
+                               machine.psum_bank_bytes, "PSUM");
+  return allocation;
+}
+
+}  // namespace systole::lower

@@ -1,0 +1,234 @@
+#include "compiler/lower/schedule_dependences.hpp"
+
+#include <limits>
+
+namespace systole::lower {
+namespace {
+
+// Beyond this many accesses in one segment they are kept only as the last one of each agent. That
+// invents dependences but keeps the work per instruction bounded.
+constexpr std::size_t segment_limit = 64;
+
+bool within(const isa::PartitionRange& inner, const isa::PartitionRange& outer) {
+  return outer.begin <= inner.begin && inner.end <= outer.end;
+}
+
+bool same_pattern(const Touch& a, const Touch& b) {
+  if (a.access != nullptr && b.access != nullptr) {
+    return a.access == b.access ||
+           (a.access->dtype == b.access->dtype && a.access->offset == b.access->offset &&
+            a.access->rank == b.access->rank && a.access->dims == b.access->dims);
+  }
+  return a.dma != nullptr && a.dma == b.dma;
+}
+
+}  // namespace
+
+void History::collect(const Touch& touch, Clock& needs) const {
+  auto it = segments_.upper_bound(touch.bytes.begin);
+  if (it != segments_.begin()) {
+    --it;
+  }
+  for (; it != segments_.end() && it->first < touch.bytes.end; ++it) {
+    if (it->second.end <= touch.bytes.begin) {
+      continue;
+    }
+    for (const Record& old : it->second.records) {
+      if ((touch.write || old.touch.write) && needs.of(old.agent) < old.count &&
+          may_overlap(touch, old.touch)) {
+        needs.raise(old.agent, old.count);
+      }
+    }
+  }
+}
+
+void History::split(std::int64_t at) {
+  auto it = segments_.lower_bound(at);
+  if (it == segments_.begin()) {
+    return;
+  }
+  --it;
+  if (it->second.end > at) {
+    Segment upper = it->second;
+    it->second.end = at;
+    segments_.emplace(at, std::move(upper));
+  }
+}
+
+// Makes segments begin and end at the range's ends and fills the gaps between them.
+void History::cover(const isa::ByteRange& bytes) {
+  split(bytes.begin);
+  split(bytes.end);
+  std::int64_t at = bytes.begin;
+  auto it = segments_.lower_bound(at);
+  while (at < bytes.end) {
+    const std::int64_t next = it == segments_.end() ? bytes.end : std::min(it->first, bytes.end);
+    if (at < next) {
+      segments_.emplace_hint(it, at, Segment{next, {}});
+      at = next;
+    } else {
+      at = it->second.end;
+      ++it;
+    }
+  }
+}
+
+// Whoever is ordered after `fresh` is ordered after `old` too, and conflicts with fresh wherever it
+// did with old.
+bool History::replaces(const Record& fresh, const Record& old) {
+  const bool dominates = fresh.touch.write || (!old.touch.write && fresh.agent == old.agent);
+  return dominates && within(old.touch.partitions, fresh.touch.partitions) &&
+         (fresh.exact || same_pattern(fresh.touch, old.touch));
+}
+
+void History::coarsen(Segment& segment, std::int64_t begin) {
+  std::vector<Record> merged;
+  for (const Record& old : segment.records) {
+    const auto same = std::find_if(merged.begin(), merged.end(), [&old](const Record& other) {
+      return other.agent == old.agent && other.touch.write == old.touch.write;
+    });
+    if (same != merged.end()) {
+      same->count = std::max(same->count, old.count);
+      continue;
+    }
+    Record coarse = old;
+    coarse.coarse = true;
+    coarse.exact = true;
+    coarse.touch.access = nullptr;
+    coarse.touch.dma = nullptr;
+    coarse.touch.bytes = {begin, segment.end};
+    coarse.touch.partitions = {0, std::numeric_limits<std::int64_t>::max()};
+    merged.push_back(coarse);
+  }
+  segment.records = std::move(merged);
+}
+
+void History::record(Segment& segment, const Record& fresh, std::int64_t begin) {
+  std::erase_if(segment.records, [&fresh](const Record& old) { return replaces(fresh, old); });
+  const auto coarse =
+      std::find_if(segment.records.begin(), segment.records.end(), [&fresh](const Record& old) {
+        return old.coarse && old.agent == fresh.agent && old.touch.write == fresh.touch.write;
+      });
+  if (coarse != segment.records.end()) {
+    coarse->count = std::max(coarse->count, fresh.count);
+    return;
+  }
+  segment.records.push_back(fresh);
+  if (segment.records.size() > segment_limit) {
+    coarsen(segment, begin);
+  }
+}
+
+void History::add(const Touch& touch, int agent, std::uint32_t count) {
+  const Record fresh{touch, agent, count, fills_its_range(touch), false};
+  cover(touch.bytes);
+  bool alone = true;
+  const auto first = segments_.lower_bound(touch.bytes.begin);
+  auto it = first;
+  for (; it != segments_.end() && it->first < touch.bytes.end; ++it) {
+    record(it->second, fresh, it->first);
+    alone = alone && it->second.records.size() == 1 && !it->second.records.front().coarse;
+  }
+  if (alone && first != segments_.end()) {  // nothing but this access is left: one segment again
+    first->second.end = touch.bytes.end;
+    segments_.erase(std::next(first), it);
+  }
+}
+
+Clock Dependences::Ground::inherit(std::int64_t begin, std::int64_t end) const {
+  Clock clock;
+  auto it = stretches_.upper_bound(begin);
+  if (it != stretches_.begin()) {
+    --it;
+  }
+  for (; it != stretches_.end() && it->first < end; ++it) {
+    if (it->second.end > begin) {
+      clock.join(it->second.clock);
+    }
+  }
+  return clock;
+}
+
+void Dependences::Ground::leave(std::int64_t begin, std::int64_t end, const Clock& clock) {
+  auto it = stretches_.lower_bound(begin);
+  if (it != stretches_.begin()) {
+    if (const auto before = std::prev(it); before->second.end > begin) {
+      if (before->second.end > end) {
+        stretches_.emplace(end, before->second);
+      }
+      before->second.end = begin;
+    }
+  }
+  it = stretches_.lower_bound(begin);
+  while (it != stretches_.end() && it->first < end) {
+    if (it->second.end > end) {
+      stretches_.emplace(end, it->second);
+    }
+    it = stretches_.erase(it);
+  }
+  stretches_.emplace(begin, Stretch{end, clock});
+}
+
+Dependences::Dependences(const TileProgram& program, const Allocation& allocation)
+    : program_(program),
+      allocation_(allocation),
+      last_use_(program.buffers.size()),
+      buffers_(program.buffers.size()),
+      tensors_(program.tensors.size()) {
+  for (std::size_t i = 0; i < program.instructions.size(); ++i) {
+    for (const BufferId id : program.instructions[i].buffers) {
+      last_use_[id] = i;
+    }
+    for_each_touch(program.instructions[i], [this](const Touch& touch) {
+      if (touch.write && touch.tensor.valid() && tensors_[touch.tensor.index()] == nullptr) {
+        tensors_[touch.tensor.index()] = std::make_unique<History>();
+      }
+    });
+  }
+}
+
+Dependences::Live& Dependences::live(BufferId id) {
+  std::unique_ptr<Live>& slot = buffers_[id.index()];
+  if (slot == nullptr) {
+    slot = std::make_unique<Live>();
+    const std::int64_t at = allocation_.offsets[id];
+    slot->inherited = ground(id).inherit(at, at + program_.buffers[id].bytes);
+  }
+  return *slot;
+}
+
+Clock Dependences::needs(std::size_t index) {
+  Clock needs;
+  for_each_touch(program_.instructions[index], [&](const Touch& touch) {
+    if (touch.buffer.valid()) {
+      const Live& place = live(touch.buffer);
+      needs.join(place.inherited);
+      place.history.collect(touch, needs);
+    } else if (tensors_[touch.tensor.index()] != nullptr) {
+      tensors_[touch.tensor.index()]->collect(touch, needs);
+    }
+  });
+  return needs;
+}
+
+void Dependences::add(std::size_t index, int agent, std::uint32_t count) {
+  const TileInstruction& item = program_.instructions[index];
+  for_each_touch(item, [&](const Touch& touch) {
+    if (touch.buffer.valid()) {
+      Live& place = live(touch.buffer);
+      place.history.add(touch, agent, count);
+      place.all.raise(agent, count);
+    } else if (tensors_[touch.tensor.index()] != nullptr) {
+      tensors_[touch.tensor.index()]->add(touch, agent, count);
+    }
+  });
+  for (const BufferId id : item.buffers) {
+    if (last_use_[id] == index && buffers_[id.index()] != nullptr) {
+      const std::int64_t at = allocation_.offsets[id];
+      ground(id).leave(at, at + program_.buffers[id].bytes, buffers_[id.index()]->all);
+      buffers_[id.index()].reset();
+    }
+  }
+}
+
+}  // namespace systole::lower

@@ -1,0 +1,93 @@
+#include "compiler/lower/schedule_engines.hpp"
+
+#include <algorithm>
+
+namespace systole::lower {
+namespace {
+
+// Ticks per cycle of each engine's clock (2.8, 1.12, 1.4, 1.4, 1.4 GHz on v2; the same ratios on
+// v3).
+constexpr std::array<std::int64_t, isa::engine_count> ticks_per_cycle = {2, 5, 4, 4, 4};
+constexpr std::int64_t shortest = 64;       // cycles between two instructions of one engine
+constexpr std::int64_t overhead = 60;       // cycles of opening an access that stay visible
+constexpr std::int64_t gpsimd_start = 150;  // cycles
+constexpr std::int64_t dma_latency = 8000;  // ticks from trigger to consumer
+constexpr std::int64_t dma_bytes_per_ktick = 48000;  // all engines together
+
+struct Shape {
+  std::int64_t elements = 0;  // of the largest operand, per partition
+  bool psum = false;
+  bool wide = false;  // some operand has 4-byte elements
+  int inputs = 0;
+};
+
+Shape shape_of(const isa::Operation& operation) {
+  Shape shape;
+  isa::for_each_access(operation, [&shape](const isa::Access& access, bool write) {
+    shape.elements = std::max(shape.elements, isa::free_elements(access));
+    shape.psum = shape.psum || access.space == isa::Space::psum;
+    shape.wide = shape.wide || isa::size_of(access.dtype) >= 4;
+    shape.inputs += !write && isa::free_elements(access) > 1 ? 1 : 0;
+  });
+  return shape;
+}
+
+std::int64_t vector_cycles(const isa::Operation& operation, const Shape& shape) {
+  if (std::holds_alternative<isa::Reciprocal>(operation)) {
+    return 8 * shape.elements;
+  }
+  const bool two_passes = shape.inputs > 1 && !shape.psum && shape.wide;
+  return (two_passes ? 2 : 1) * shape.elements;
+}
+
+}  // namespace
+
+std::int64_t estimated_ticks(const isa::Operation& operation, isa::Engine engine,
+                             const isa::Machine& machine) {
+  if (const auto* dma = std::get_if<isa::Dma>(&operation)) {
+    const std::int64_t bytes =
+        isa::elements(dma->destination) * isa::size_of(dma->destination.dtype);
+    return dma_latency + bytes * 1000 / dma_bytes_per_ktick;
+  }
+  if (std::holds_alternative<isa::DmaIndirect>(operation)) {
+    return 2 * dma_latency;
+  }
+  const Shape shape = shape_of(operation);
+  const std::int64_t period = ticks_per_cycle[static_cast<std::size_t>(engine)];
+  std::int64_t cycles = shape.elements;
+  if (engine == isa::Engine::tensor) {
+    const auto* multiply = std::get_if<isa::Multiply>(&operation);
+    cycles = multiply == nullptr ? shape.elements / 4
+                                 : std::max(isa::free_elements(multiply->moving), shortest);
+    return period * cycles *
+           (multiply != nullptr && multiply->moving.dtype == isa::DType::f32 ? 4 : 1);
+  }
+  if (engine == isa::Engine::vector) {
+    cycles = vector_cycles(operation, shape);
+    if (machine.generation == isa::Generation::v3 && !shape.wide) {
+      cycles /= 2;
+    }
+  } else if (engine == isa::Engine::gpsimd) {
+    cycles = gpsimd_start + 2 * shape.elements;
+  }
+  return period * (std::max(cycles, shortest) + overhead);
+}
+
+std::optional<isa::Operation> as_executed_on(const isa::Operation& operation, isa::Engine engine,
+                                             const isa::Machine& machine) {
+  if (isa::executes_on(operation, engine, machine.scalar_copy)) {
+    return operation;
+  }
+  const auto* copy = std::get_if<isa::Copy>(&operation);
+  if (copy != nullptr && engine == isa::Engine::scalar && isa::is_float(copy->in.dtype) &&
+      isa::is_float(copy->out.dtype)) {
+    isa::Activation activation;
+    activation.in = copy->in;
+    activation.out = copy->out;
+    activation.function = isa::Function::copy;
+    return activation;
+  }
+  return std::nullopt;
+}
+
+}  // namespace systole::lower

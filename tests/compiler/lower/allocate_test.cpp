@@ -1,0 +1,161 @@
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "compiler/lower/stages.hpp"
+#include "isa/base/random.hpp"
+
+namespace systole::lower {
+namespace {
+
+isa::Machine machine_with(std::int64_t sbuf_bytes, int banks = 4) {
+  isa::Machine machine;
+  machine.sbuf_bytes = sbuf_bytes;
+  machine.psum_banks = banks;
+  return machine;
+}
+
+TileProgram program_with_source(const std::string& name = "op") {
+  TileProgram program;
+  program.sources.add({name, isa::SourceKind::operation});
+  return program;
+}
+
+BufferId add_buffer(TileProgram& program, std::int64_t bytes, isa::Space space = isa::Space::sbuf) {
+  return program.buffers.add({space, bytes, fmt::format("b{}", program.buffers.size())});
+}
+
+// An access of these buffers; allocation looks at nothing else of an instruction.
+void touch(TileProgram& program, std::vector<BufferId> buffers, std::size_t source = 0) {
+  TileInstruction item;
+  item.instruction.source = isa::SourceId(source);
+  item.buffers = std::move(buffers);
+  program.instructions.push_back(std::move(item));
+}
+
+// Whether any two buffers that live at one moment share a byte.
+bool clash(const TileProgram& program, const Allocation& allocation) {
+  for (const BufferId a : program.buffers.ids()) {
+    for (const BufferId b : program.buffers.ids()) {
+      if (a >= b || program.buffers[a].space != program.buffers[b].space ||
+          allocation.offsets[a] >= allocation.offsets[b] + program.buffers[b].bytes ||
+          allocation.offsets[b] >= allocation.offsets[a] + program.buffers[a].bytes) {
+        continue;
+      }
+      std::array<std::int64_t, 4> ends{-1, -1, -1, -1};  // first and last access of a, of b
+      for (std::size_t i = 0; i < program.instructions.size(); ++i) {
+        for (const BufferId used : program.instructions[i].buffers) {
+          const std::size_t at = used == a ? 0 : 2;
+          if (used == a || used == b) {
+            ends[at] = ends[at] < 0 ? static_cast<std::int64_t>(i) : ends[at];
+            ends[at + 1] = static_cast<std::int64_t>(i);
+          }
+        }
+      }
+      if (ends[0] >= 0 && ends[2] >= 0 && ends[0] <= ends[3] && ends[2] <= ends[1]) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("freed bytes are reused as late as possible") {
+  TileProgram program = program_with_source();
+  std::vector<BufferId> buffers;
+  for (int i = 0; i < 4; ++i) {
+    buffers.push_back(add_buffer(program, 64));
+    touch(program, {buffers.back()});
+  }
+  const Allocation allocation = allocate(program, machine_with(192));
+  CHECK(allocation.offsets[buffers[0]] == 0);
+  CHECK(allocation.offsets[buffers[1]] == 64);
+  CHECK(allocation.offsets[buffers[2]] == 128);
+  CHECK(allocation.offsets[buffers[3]] == 0);
+  CHECK(allocation.sbuf_peak == 64);
+}
+
+TEST_CASE("a PSUM buffer takes whole banks in turn") {
+  TileProgram program = program_with_source();
+  const BufferId a = add_buffer(program, 100, isa::Space::psum);
+  const BufferId b = add_buffer(program, 2049, isa::Space::psum);
+  const BufferId c = add_buffer(program, 2048, isa::Space::psum);
+  const BufferId d = add_buffer(program, 2048, isa::Space::psum);
+  for (const BufferId id : {a, b, c, d}) {
+    touch(program, {id});
+  }
+  const Allocation allocation = allocate(program, machine_with(0));
+  CHECK(allocation.offsets[a] == 0);
+  CHECK(allocation.offsets[b] == 2048);
+  CHECK(allocation.offsets[c] == 6144);
+  CHECK(allocation.offsets[d] == 0);
+}
+
+TEST_CASE("buffers that outlive their operator lie at the top") {
+  TileProgram program = program_with_source();
+  program.sources.add({"next", isa::SourceKind::operation});
+  const BufferId resident = add_buffer(program, 64);
+  const BufferId staging = add_buffer(program, 64);
+  touch(program, {resident, staging}, 0);
+  touch(program, {resident}, 1);
+  const Allocation allocation = allocate(program, machine_with(1024));
+  CHECK(allocation.offsets[resident] == 960);
+  CHECK(allocation.offsets[staging] == 0);
+}
+
+TEST_CASE("a rotation that leaves no hole gives way to a compact placement") {
+  TileProgram program = program_with_source();
+  const BufferId a = add_buffer(program, 128);
+  const BufferId b = add_buffer(program, 64);  // rotation puts it in the middle
+  const BufferId c = add_buffer(program, 192);
+  const BufferId d = add_buffer(program, 128);
+  touch(program, {a});
+  touch(program, {b});
+  touch(program, {b, c});
+  touch(program, {c, d});
+  const Allocation allocation = allocate(program, machine_with(320));
+  CHECK_FALSE(clash(program, allocation));
+}
+
+TEST_CASE("what does not fit is refused with operator, bytes and limit") {
+  TileProgram program = program_with_source("conv1 (Convolution)");
+  touch(program, {add_buffer(program, 100), add_buffer(program, 200)});
+  CHECK_THROWS_WITH_AS(
+      allocate(program, machine_with(256)),
+      doctest::Contains("conv1 (Convolution): needs 200 bytes per partition of SBUF for \"b1\", "
+                        "beside 100 in use, of 256"),
+      Error);
+}
+
+TEST_CASE("random programs: live buffers never share bytes, placement is repeatable") {
+  Random random(7);
+  for (int round = 0; round < 200; ++round) {
+    TileProgram program = program_with_source();
+    program.sources.add({"next", isa::SourceKind::operation});
+    const int buffers = static_cast<int>(random.integer(1, 20));
+    for (int i = 0; i < buffers; ++i) {
+      add_buffer(program, random.integer(1, 300));
+    }
+    const int instructions = static_cast<int>(random.integer(1, 40));
+    for (int i = 0; i < instructions; ++i) {  // mostly near neighbours, so that lives are short
+      const std::int64_t middle = i * buffers / instructions;
+      std::vector<BufferId> used;
+      for (int k = 0; k < 2; ++k) {
+        const std::int64_t at =
+            std::clamp<std::int64_t>(middle + random.integer(-2, 2), 0, buffers - 1);
+        used.emplace_back(static_cast<std::size_t>(at));
+      }
+      touch(program, used, i * 2 < instructions ? 0 : 1);
+    }
+    const isa::Machine machine = machine_with(2400);
+    const Allocation allocation = allocate(program, machine);
+    CHECK_FALSE(clash(program, allocation));
+    CHECK(allocate(program, machine).offsets == allocation.offsets);
+    for (const BufferId id : program.buffers.ids()) {
+      CHECK(allocation.offsets[id] + program.buffers[id].bytes <= machine.sbuf_bytes);
+    }
+  }
+}
+
+}  // namespace systole::lower

@@ -7,6 +7,7 @@ namespace systole::solver {
 
 Result run_local(const Problem& problem, const Budget& budget);
 Result run_greedy(const Problem& problem, const Budget& budget);
+Result run_exact(const Problem& problem, const Budget& budget);
 Result run_brute_force(const Problem& problem, const Budget& budget);
 
 // Result of a heuristic: status feasible with the assignment's cost, or exhausted when that is infinite. The bound is

@@ -17,6 +17,8 @@ constexpr std::array table{
     Strategy{"local", "cheapest row of each operator, conversions ignored", false, run_local},
     Strategy{"greedy", "topological start, then single-operator improvement to a fixed point", false,
              run_greedy},
+    Strategy{"exact", "own solver: bounds, pruning, variable elimination, search; proves or bounds", true,
+             run_exact},
     Strategy{"brute_force", "every combination; for tests and tiny problems", true,
              run_brute_force},
 };

@@ -1,0 +1,99 @@
+#include "sim/execution.hpp"
+
+#include <fmt/format.h>
+
+#include "sim/check/bounds.hpp"
+#include "sim/instructions/execute.hpp"
+#include "sim/memory/host.hpp"
+
+namespace systole::sim {
+
+Execution::Execution(const isa::Program& program, const isa::Machine& machine, const Inputs& inputs,
+                     const Options& options)
+    : program_(program), machine_(machine), options_(options) {
+  if (options_.values) {
+    memory_ = std::make_unique<Memory>(machine, program, options.poison);
+    context_.emplace(machine_, *memory_);
+    place_inputs(inputs);
+  }
+}
+
+void Execution::place_inputs(const Inputs& inputs) {
+  const std::byte padding = options_.poison ? std::byte{0xff} : std::byte{0};
+  for (const auto& [name, array] : inputs.arrays) {
+    bool known = false;
+    for (const isa::HbmTensor& tensor : program_.tensors) {
+      known = known || (tensor.name == name && tensor.role == isa::Role::input);
+    }
+    if (!known) {
+      throw Error("input " + name, "the program has no input of this name",
+                  "use the names of the program's inputs");
+    }
+  }
+  for (const isa::TensorId id : program_.tensors.ids()) {
+    const isa::HbmTensor& tensor = program_.tensors[id];
+    if (tensor.role == isa::Role::constant && !tensor.data && isa::elements(tensor) > 0) {
+      throw Error("constant " + tensor.name, "the program does not carry its data",
+                  "compile with weights, or run for timing only");
+    }
+    if (tensor.role != isa::Role::input) {
+      continue;
+    }
+    const auto found = inputs.arrays.find(tensor.name);
+    if (found == inputs.arrays.end()) {
+      throw Error("input " + tensor.name, "no array was given", "give one, or run for timing only");
+    }
+    pack(tensor, found->second, memory_->writable_tensor(id), padding);
+  }
+}
+
+void Execution::add_fault(FaultKind kind, isa::Engine engine, std::size_t index,
+                          const std::string& problem) {
+  const isa::Instruction& instruction = program_.streams[static_cast<std::size_t>(engine)][index];
+  Fault fault;
+  fault.kind = kind;
+  fault.engine = engine;
+  fault.instruction = index;
+  fault.source = instruction.source.valid() && instruction.source.index() < program_.sources.size()
+                     ? program_.sources[instruction.source].name
+                     : "no source";
+  fault.text =
+      fmt::format("{}: {} instruction {} ({}) of {}: {}", name_of(kind), isa::name_of(engine),
+                  index, isa::name_of(instruction.operation), fault.source, problem);
+  faults_.push_back(std::move(fault));
+}
+
+bool Execution::perform(isa::Engine engine, std::size_t index) {
+  const isa::Instruction& instruction = program_.streams[static_cast<std::size_t>(engine)][index];
+  if (options_.checks || context_) {
+    if (std::string problem = find_out_of_range(instruction, program_, machine_);
+        !problem.empty()) {
+      add_fault(FaultKind::out_of_range, engine, index, problem);
+      return false;
+    }
+  }
+  if (context_) {
+    execute_operation(instruction.operation, *context_);
+    if (!context_->fault.empty()) {
+      add_fault(FaultKind::bad_index, engine, index, context_->fault);
+      return false;
+    }
+  }
+  return true;
+}
+
+Arrays Execution::outputs() const {
+  Arrays arrays;
+  if (!memory_) {
+    return arrays;
+  }
+  for (const isa::TensorId id : program_.tensors.ids()) {
+    const isa::HbmTensor& tensor = program_.tensors[id];
+    if (tensor.role == isa::Role::output) {
+      arrays.emplace(tensor.name, unpack(tensor, memory_->tensor(id)));
+    }
+  }
+  return arrays;
+}
+
+}  // namespace systole::sim

@@ -1,0 +1,39 @@
+// Reads ONNX models into a graph of core operators.
+//
+// Given a file and the values of its symbolic extents, promises a verified graph with static shapes that computes what
+// the model computes, or one Error that says why not. Opset differences live in this folder and nowhere else.
+// Everything that follows from constants and shapes alone is evaluated here; whatever depends on the values of a graph
+// input stays in the graph. Errors: unreadable or malformed file, unsupported operators (all of them in one line),
+// missing extents (all of them), sizes above the limits. Source: the ONNX operator specification, opsets 1 to 22.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "compiler/graph/graph.hpp"
+
+namespace systole::frontend {
+
+struct Options {
+  std::map<std::string, std::int64_t> dims;  // symbolic extents of a model, parameters of a recipe
+  std::map<std::string, graph::Shape>
+      input_shapes;  // by graph input; wins over the file's own extents
+  std::optional<std::uint64_t>
+      random_weights;  // seed for weights without data; without it they stay absent
+
+  // Bounds that a hostile file cannot exceed.
+  std::int64_t fold_elements =
+      std::int64_t{1} << 16U;  // a folded result larger than its operands and this stays a node
+  std::int64_t constant_bytes = std::int64_t{6} << 30U;   // all constants together
+  std::int64_t tensor_elements = std::int64_t{1} << 40U;  // of one tensor, data or not
+  std::int64_t nodes = 400'000;                           // after unrolling
+  std::int64_t trips = 10'000;  // of one unrolled Loop, Scan or recurrent operator
+};
+
+[[nodiscard]] graph::Graph read_onnx(const std::filesystem::path& path,
+                                     const Options& options = {});
+
+}  // namespace systole::frontend

@@ -20,7 +20,7 @@
 //                  Free orders of all three: any.
 //   Convolution    P(x) = C; P(w) = its C/groups axis, any free order; P(output) = O, any free orders.     rhs_stationary
 //                  groups = 1: P(x) = C, P(output) = one spatial axis or N, any free orders.               lhs_stationary
-//                  depthwise (groups = C): P(x) = C, P(output) = O, on the vector engine.                  standard
+//                  depthwise (groups = C): P(x) = C, P(w) = P(output) = O, on the vector engine.           standard
 //   Window         P contains no spatial axis; output in the same order as the input.                      standard
 //   Transpose      output layout = input layout mapped through the permutation.                            alias
 //   Reshape        output layout = input layout mapped through the reshape.                                alias
@@ -33,6 +33,9 @@
 //                  P = its leading index axes, indices (all but last|last).                                dma
 //   Convert        anything to anything: reorder if P is the same group; array_transpose if P(from) and P(to) are
 //                  disjoint; dma always.
+//
+// Axes of extent 1 do not count anywhere: "one k label" is one of those that move bytes, and none if no k label does; a
+// Slice, Concat or Pad compares layouts on the axes that move bytes on both sides.
 //
 // Graph inputs and outputs are row-major in HBM: identity order, any split (in HBM the split moves nothing).
 // Constants take whatever layout their consumer's configuration asks for; the host packs them.

@@ -8,6 +8,7 @@
 #include "compiler/graph/graph.hpp"
 #include "compiler/layout/layout.hpp"
 #include "isa/dtype.hpp"
+#include "isa/machine.hpp"
 
 namespace systole::layout {
 
@@ -33,7 +34,8 @@ struct LaidGraph {
 };
 
 // Every fault: a layout that does not fit its tensor's shape, an operand layout that the node's family does not accept,
-// an alias that moves bytes.
+// an alias that moves bytes, a boundary tensor that is not row-major. Without a machine, what any machine would accept.
+[[nodiscard]] std::vector<std::string> verify(const LaidGraph& laid, const isa::Machine& machine);
 [[nodiscard]] std::vector<std::string> verify(const LaidGraph& laid);
 
 }  // namespace systole::layout

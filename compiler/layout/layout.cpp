@@ -8,7 +8,9 @@ namespace systole::layout {
 
 namespace {
 
-std::size_t at(int axis) { return static_cast<std::size_t>(axis); }
+std::size_t at(int axis) {
+  return static_cast<std::size_t>(axis);
+}
 
 // What one step along a digit of the row-major linear index does to the place of an element.
 struct Digit {
@@ -37,9 +39,10 @@ std::vector<Place> steps_of(const Layout& c, const graph::Shape& shape) {
   return steps;
 }
 
-// The map from linear index to place as the shortest list of digits, innermost first. Two layouts (of any shapes with
-// as many elements) put every element at the same place iff their lists are equal: the innermost digit ends at the first
-// index whose place is not a multiple of the first step, and so on outwards.
+// The map from linear index to place as the shortest list of digits, innermost first. Two layouts
+// (of any shapes with as many elements) put every element at the same place iff their lists are
+// equal: the innermost digit ends at the first index whose place is not a multiple of the first
+// step, and so on outwards.
 std::vector<Digit> digits_of(const Layout& c, const graph::Shape& shape) {
   const std::vector<Place> steps = steps_of(c, shape);
   std::vector<Digit> digits;
@@ -208,8 +211,9 @@ Layout back_through_transpose(const Layout& output, const std::vector<int>& perm
   return result;
 }
 
-// A layout of the output is determined by where it puts the elements one step along each axis, so there is at most one
-// candidate: read its axes' steps off the input's map, sort, and see whether it is the same map everywhere.
+// A layout of the output is determined by where it puts the elements one step along each axis, so
+// there is at most one candidate: read its axes' steps off the input's map, sort, and see whether
+// it is the same map everywhere.
 std::optional<Layout> through_reshape(const Layout& input, const graph::Shape& from,
                                       const graph::Shape& to) {
   const int rank = static_cast<int>(to.size());
@@ -233,9 +237,8 @@ std::optional<Layout> through_reshape(const Layout& input, const graph::Shape& f
     (steps[at(axis)].partition != 0 ? partition : free).push_back(axis);
     stride *= to[at(axis)];
   }
-  std::ranges::sort(partition, [&](int a, int b) {
-    return steps[at(a)].partition > steps[at(b)].partition;
-  });
+  std::ranges::sort(partition,
+                    [&](int a, int b) { return steps[at(a)].partition > steps[at(b)].partition; });
   std::ranges::sort(free, [&](int a, int b) { return steps[at(a)].free > steps[at(b)].free; });
   Layout result;
   result.order = partition;

@@ -57,7 +57,8 @@ std::vector<std::vector<std::int64_t>> indices_of(const Shape& shape) {
   return indices;
 }
 
-// Place of every element in row-major order, and the room a partition takes: what "the same bytes" means.
+// Place of every element in row-major order, and the room a partition takes: what "the same bytes"
+// means.
 std::vector<std::int64_t> bytes_of(const Layout& layout, const Shape& shape) {
   std::vector<std::int64_t> places{free_extent(layout, shape)};
   for (const auto& index : indices_of(shape)) {
@@ -174,7 +175,8 @@ TEST_CASE("a layout goes through a transpose without moving a byte, for every pe
     const std::vector<Layout> layouts = layouts_of(rank, 0);
     Shape shape;
     for (int i = 0; i < rank; ++i) {
-      shape.push_back(i == 1 ? 2 : 2 + i % 2);  // equal extents among them: shapes do not give axes away
+      shape.push_back(
+          i == 1 ? 2 : 2 + i % 2);  // equal extents among them: shapes do not give axes away
     }
     std::vector<int> perm = row_major(rank, 0).order;
     do {
@@ -197,12 +199,13 @@ TEST_CASE("a layout goes through a transpose without moving a byte, for every pe
   }
 }
 
-TEST_CASE("a layout goes through a reshape exactly if some layout of the result is the same bytes") {
-  const std::vector<Shape> shapes{{},        {1},       {6},       {2, 3},    {3, 2},       {1, 6},
-                                  {6, 1},    {2, 1, 3}, {3, 1, 2}, {1, 2, 3}, {12},         {3, 4},
-                                  {4, 3},    {2, 6},    {6, 2},    {2, 2, 3}, {2, 3, 2},    {3, 2, 2},
-                                  {2, 6, 1}, {24},      {4, 6},    {6, 4},    {2, 2, 6},    {3, 2, 4},
-                                  {2, 3, 4}, {4, 2, 3}, {2, 2, 2, 3}, {2, 3, 2, 2}, {1, 2, 1, 12}};
+TEST_CASE(
+    "a layout goes through a reshape exactly if some layout of the result is the same bytes") {
+  const std::vector<Shape> shapes{
+      {},        {1},       {6},          {2, 3},       {3, 2},       {1, 6}, {6, 1},    {2, 1, 3},
+      {3, 1, 2}, {1, 2, 3}, {12},         {3, 4},       {4, 3},       {2, 6}, {6, 2},    {2, 2, 3},
+      {2, 3, 2}, {3, 2, 2}, {2, 6, 1},    {24},         {4, 6},       {6, 4}, {2, 2, 6}, {3, 2, 4},
+      {2, 3, 4}, {4, 2, 3}, {2, 2, 2, 3}, {2, 3, 2, 2}, {1, 2, 1, 12}};
   int found = 0;
   int refused = 0;
   for (const Shape& from : shapes) {
@@ -220,7 +223,8 @@ TEST_CASE("a layout goes through a reshape exactly if some layout of the result 
         const auto match =
             std::ranges::find(all, wanted, &std::pair<std::vector<std::int64_t>, Layout>::first);
         const std::optional<Layout> got = through_reshape(layout, from, to);
-        REQUIRE_MESSAGE(got.has_value() == (match != all.end()), graph::to_string(from)
+        REQUIRE_MESSAGE(got.has_value() == (match != all.end()),
+                        graph::to_string(from)
                             << " to " << graph::to_string(to) << " " << to_string(layout));
         if (got) {
           REQUIRE(*got == match->second);

@@ -1,0 +1,34 @@
+// Solving what is left by elimination, if that is affordable.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "compiler/solver/exact/dual.hpp"
+#include "compiler/solver/exact/order.hpp"
+#include "compiler/solver/exact/residual.hpp"
+#include "compiler/solver/exact/state.hpp"
+
+namespace systole::solver::exact {
+
+// The live rest of the problem, in parts, with the cheapest elimination order found for each.
+struct Plan {
+  Residual residual;
+  std::vector<int> incumbent;  // values of the best known assignment
+  std::vector<Part> parts;
+  std::vector<Order> orders;  // per part
+  double cells = 0;
+  double bytes = 0;
+  Cost scale = 1;
+
+  // What the best known assignment costs in a part, constant left out: nothing dearer is of interest.
+  [[nodiscard]] Cost cap(const Part& part) const;
+};
+
+// enough: stop looking for better orders below this many cells per part. Needs a known assignment.
+Plan plan_elimination(const State& state, const Dual& dual, double enough);
+
+// Eliminates every part and offers the optimum; the state is closed afterwards.
+void eliminate_all(State& state, const Plan& plan);
+
+}  // namespace systole::solver::exact

@@ -1,0 +1,43 @@
+// What the phases of the exact strategy share: the problem, what is still alive, and what is known so far.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/solver/exact/clock.hpp"
+#include "compiler/solver/exact/live.hpp"
+#include "compiler/solver/local_search.hpp"
+#include "compiler/solver/strategy.hpp"
+
+namespace systole::solver::exact {
+
+struct State {
+  State(const Problem& given, const Budget& limits);
+
+  const Problem& problem;
+  const Budget& budget;
+  Clock clock;
+  Flat flat;
+  Live live;
+
+  Cost lower = 0;
+  Cost upper = infinity;
+  std::vector<int> best;  // row per operator (global row numbers) of the cheapest assignment; empty: none yet
+  Proof proof = Proof::none;
+  std::vector<Counter> counters;
+  std::string note;
+
+  [[nodiscard]] bool closed() const { return lower >= upper; }
+  [[nodiscard]] bool stopped() const { return closed() || clock.expired(); }
+  // Raises the bound; remembers how when that closes the gap.
+  void raise(Cost bound, Proof how);
+  // Takes over an assignment (row per operator) if it is cheaper, by the definition of cost.
+  bool offer(const std::vector<int>& rows, Proof how);
+  bool offer(const LocalSearch& search, Proof how);
+  void count(std::string_view name, std::int64_t value);  // adds to a counter
+  Result result();
+};
+
+}  // namespace systole::solver::exact

@@ -2,6 +2,7 @@
 
 #include <fstream>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include <fmt/format.h>
@@ -76,6 +77,22 @@ std::vector<std::string> weight_names(const proto::ModelProto& model,
 }
 
 }  // namespace
+
+std::vector<std::string> input_names(const std::filesystem::path& path) {
+  const proto::ModelProto model = parse(path);
+  const std::vector<std::string> weights = weight_names(model, path);
+  std::unordered_set<std::string> given(weights.begin(), weights.end());
+  for (const auto& tensor : model.graph().initializer()) {
+    given.insert(tensor.name());
+  }
+  std::vector<std::string> names;
+  for (const auto& input : model.graph().input()) {
+    if (!given.contains(input.name())) {
+      names.push_back(input.name());
+    }
+  }
+  return names;
+}
 
 graph::Graph read_onnx(const std::filesystem::path& path, const Options& options) {
   const proto::ModelProto model = parse(path);

@@ -12,6 +12,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "compiler/graph/graph.hpp"
 
@@ -32,6 +33,9 @@ struct Options {
   std::int64_t nodes = 400'000;                           // after unrolling
   std::int64_t trips = 10'000;  // of one unrolled Loop, Scan or recurrent operator
 };
+
+// The graph inputs that a run must feed, in order: neither initializers nor weights.
+[[nodiscard]] std::vector<std::string> input_names(const std::filesystem::path& path);
 
 [[nodiscard]] graph::Graph read_onnx(const std::filesystem::path& path,
                                      const Options& options = {});

@@ -6,12 +6,23 @@
 namespace systole::isa {
 namespace {
 
-// Extents come from files; a product that does not fit is "more than any memory holds", not
-// undefined behaviour.
+// Extents, strides and offsets come from files: what does not fit saturates, it is beyond any memory anyway.
+constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+
 std::int64_t saturating_product(std::int64_t a, std::int64_t b) {
   std::int64_t product = 0;
-  return __builtin_mul_overflow(a, b, &product) ? std::numeric_limits<std::int64_t>::max()
-                                                : product;
+  if (__builtin_mul_overflow(a, b, &product)) {
+    return (a < 0) == (b < 0) ? largest : -largest;
+  }
+  return product;
+}
+
+std::int64_t saturating_sum(std::int64_t a, std::int64_t b) {
+  std::int64_t sum = 0;
+  if (__builtin_add_overflow(a, b, &sum)) {
+    return a < 0 ? -largest : largest;
+  }
+  return sum;
 }
 
 // The boundaries between consecutive elements of an enumeration, by the outermost dim that advances
@@ -38,13 +49,14 @@ Breaks breaks_of(const DmaAccess& access) {
       continue;
     }
     const std::int64_t outer_period = saturating_product(period, dim.extent);
-    const std::int64_t element_step = (dim.across ? 0 : dim.stride) - element_return;
-    const std::int64_t partition_step = (dim.across ? dim.stride : 0) - partition_return;
+    const std::int64_t element_step = saturating_sum(dim.across ? 0 : dim.stride, -element_return);
+    const std::int64_t partition_step =
+        saturating_sum(dim.across ? dim.stride : 0, -partition_return);
     if (element_step != 1 || partition_step != 0) {
       breaks.levels[static_cast<std::size_t>(breaks.count++)] = {period, outer_period};
     }
-    (dim.across ? partition_return : element_return) +=
-        saturating_product(dim.stride, dim.extent - 1);
+    std::int64_t& back = dim.across ? partition_return : element_return;
+    back = saturating_sum(back, saturating_product(dim.stride, dim.extent - 1));
     period = outer_period;
   }
   return breaks;
@@ -80,8 +92,16 @@ std::int64_t boundaries(const Breaks& breaks, std::int64_t count) {
 void extend(ByteRange& touched, std::int64_t stride, std::int64_t extent) {
   if (extent > 0) {
     const std::int64_t reach = saturating_product(stride, extent - 1);
-    (reach < 0 ? touched.begin : touched.end) += reach;
+    std::int64_t& side = reach < 0 ? touched.begin : touched.end;
+    side = saturating_sum(side, reach);
   }
+}
+
+// From first and last touched element to bytes, `start` bytes further on.
+ByteRange bytes_of(const ByteRange& touched, std::int64_t start, DType dtype) {
+  const std::int64_t size = size_of(dtype);
+  return {saturating_sum(start, saturating_product(touched.begin, size)),
+          saturating_sum(start, saturating_product(saturating_sum(touched.end, 1), size))};
 }
 
 }  // namespace
@@ -134,8 +154,7 @@ ByteRange byte_range(const Access& access) {
     const Dim& dim = access.dims[static_cast<std::size_t>(d)];
     extend(touched, dim.stride, dim.extent);
   }
-  const std::int64_t size = size_of(access.dtype);
-  return {access.offset + touched.begin * size, access.offset + (touched.end + 1) * size};
+  return bytes_of(touched, access.offset, access.dtype);
 }
 
 ByteRange byte_range(const DmaAccess& access) {
@@ -146,9 +165,11 @@ ByteRange byte_range(const DmaAccess& access) {
       extend(touched, dim.stride, dim.extent);
     }
   }
-  const std::int64_t size = size_of(access.dtype);
-  const std::int64_t start = access.space == Space::hbm ? access.offset * size : access.offset;
-  return {start + touched.begin * size, start + (touched.end + 1) * size};
+  return bytes_of(touched,
+                  access.space == Space::hbm
+                      ? saturating_product(access.offset, size_of(access.dtype))
+                      : access.offset,
+                  access.dtype);
 }
 
 PartitionRange partition_range(const DmaAccess& access) {
@@ -162,7 +183,8 @@ PartitionRange partition_range(const DmaAccess& access) {
       extend(touched, dim.stride, dim.extent);
     }
   }
-  return {access.partition + touched.begin, access.partition + touched.end + 1};
+  return {saturating_sum(access.partition, touched.begin),
+          saturating_sum(access.partition, saturating_sum(touched.end, 1))};
 }
 
 }  // namespace systole::isa

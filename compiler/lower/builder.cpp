@@ -330,6 +330,11 @@ bool Builder::is_resident(graph::TensorId tensor) const {
   return state_->resident(tensor);
 }
 
+isa::TensorId Builder::hbm(graph::TensorId tensor) {
+  check(!state_->resident(tensor), "the tensor is in HBM");
+  return state_->hbm(tensor);
+}
+
 Tile Builder::scratch(int partitions, std::vector<std::int64_t> extents, isa::DType dtype,
                       std::string name, int partition) {
   Tile out;
@@ -385,6 +390,61 @@ void Builder::move(graph::TensorId from, const Walk& source, graph::TensorId to,
     transfer.steps.push_back({a[i].extent, motion(from_view, a[i]), motion(to_view, b[i])});
   }
   state_->emit_dma(transfer);
+}
+
+void Builder::relabel(graph::TensorId from, graph::TensorId to) {
+  const View a = state_->view(from);
+  const View b = state_->view(to);
+  check(a.partitions * a.free == b.partitions * b.free,
+        "a relabelling keeps the number of elements");
+  const End source = state_->end(from);
+  const End destination = state_->end(to);
+  // A linear range as seen from one end: partitions in SBUF, elements in HBM.
+  const auto along = [](const End& end, std::int64_t partitions, std::int64_t elements) {
+    return end.space == isa::Space::sbuf ? Motion{partitions, 0} : Motion{0, elements};
+  };
+  const bool source_linear = source.space == isa::Space::hbm;
+  const bool destination_linear = destination.space == isa::Space::hbm;
+  if (source_linear || destination_linear || a.free % b.free == 0 || b.free % a.free == 0) {
+    // Rows of the side with the shorter ones; on the other side several of them make a row.
+    const std::int64_t total = a.partitions * a.free;
+    const std::int64_t rows_a = !source_linear ? a.free : destination_linear ? total : b.free;
+    const std::int64_t rows_b = !destination_linear ? b.free : source_linear ? total : a.free;
+    const std::int64_t inner = std::min(rows_a, rows_b);
+    const std::int64_t outer = std::max(rows_a, rows_b);
+    const auto step = [&](std::int64_t row, const End& end, std::int64_t count) {
+      // `count` inner rows further; a whole number of the end's own rows, or inside one.
+      return count * inner % row == 0 ? along(end, count * inner / row, count * inner)
+                                      : Motion{0, count * inner};
+    };
+    state_->emit_dma({source,
+                      destination,
+                      {{total / outer, step(rows_a, source, outer / inner),
+                        step(rows_b, destination, outer / inner)},
+                       {outer / inner, step(rows_a, source, 1), step(rows_b, destination, 1)},
+                       {inner, {0, 1}, {0, 1}}}});
+    return;
+  }
+  isa::HbmTensor linear{state_->laid.graph.tensors[to].name + "/linear",
+                        isa::Role::scratch,
+                        source.dtype,
+                        {a.partitions * a.free},
+                        {0},
+                        {a.partitions * a.free},
+                        nullptr};
+  End between;
+  between.dtype = source.dtype;
+  between.tensor = state_->program.tensors.add(std::move(linear));
+  const auto rows = [](const View& view, bool to_linear) {
+    const TransferStep across{view.partitions, {1, 0}, {0, view.free}};
+    const TransferStep inside{view.free, {0, 1}, {0, 1}};
+    const auto turned = [](const TransferStep& s) {
+      return TransferStep{s.extent, s.destination, s.source};
+    };
+    return to_linear ? std::vector{across, inside} : std::vector{turned(across), turned(inside)};
+  };
+  state_->emit_dma({source, between, rows(a, true)});
+  state_->emit_dma({between, destination, rows(b, false)});
 }
 
 void Builder::bind(graph::TensorId tensor, isa::HbmTensor storage) {

@@ -120,6 +120,8 @@ class Builder {
   // partition offset ask before choosing it.
   [[nodiscard]] bool writes_in_place(graph::TensorId tensor, const Region& region) const;
   [[nodiscard]] bool is_resident(graph::TensorId tensor) const;
+  // The HBM storage of a tensor that is not resident (row-major over its layout's order), for indirect transfers.
+  [[nodiscard]] isa::TensorId hbm(graph::TensorId tensor);
 
   // ---- room
   [[nodiscard]] Tile scratch(int partitions, std::vector<std::int64_t> extents, isa::DType dtype, std::string name,
@@ -153,6 +155,10 @@ class Builder {
 
   // A DMA between storage and storage: region of one tensor to a region of another (same counts), HBM or SBUF.
   void move(graph::TensorId from, const Walk& source, graph::TensorId to, const Walk& destination);
+
+  // The elements of one tensor to another in row-major order of both storages: a reshape between layouts in identity order,
+  // or a change of element type under the same bytes. Through HBM where partitions do not nest.
+  void relabel(graph::TensorId from, graph::TensorId to);
 
   // The HBM storage of a tensor that the program's environment sees (before its first use), and the copy of a whole
   // tensor to such storage (an output that is also something else).

@@ -48,6 +48,16 @@ IdVector<TensorId, TensorId> roots_of(const layout::LaidGraph& laid) {
   return root;
 }
 
+// Indirect transfers address a table in HBM.
+void keep_tables_in_hbm(const graph::Node& node, const IdVector<TensorId, TensorId>& root,
+                        IdVector<TensorId, Life>& lives) {
+  if (std::holds_alternative<graph::Gather>(node.op)) {
+    lives[root[node.inputs[0]]].fixed_in_hbm = true;
+  } else if (std::holds_alternative<graph::ScatterND>(node.op)) {
+    lives[root[node.output]].fixed_in_hbm = true;
+  }
+}
+
 std::vector<Life> lives_of(const layout::LaidGraph& laid, const IdVector<TensorId, TensorId>& root,
                            const isa::Machine& machine) {
   IdVector<TensorId, Life> lives(laid.graph.tensors.size());
@@ -68,6 +78,7 @@ std::vector<Life> lives_of(const layout::LaidGraph& laid, const IdVector<TensorI
       life.last = std::max(life.last, node.index());
       ++life.uses;
     }
+    keep_tables_in_hbm(laid.graph.nodes[node], root, lives);
   }
   for (const TensorId output : laid.graph.outputs) {
     lives[root[output]].fixed_in_hbm = true;

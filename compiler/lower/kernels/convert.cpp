@@ -1,0 +1,292 @@
+// Conversions between layouts.
+//
+// reorder: the partition axes stay; a copy inside each partition with the source's dims permuted. array_transpose: a tile
+// of the data is the stationary operand and the identity moves through the array, so that partitions become the free
+// dim in PSUM; several tiles share a bank and are evicted at once. dma: one walk over all axes, any layout to any other.
+// The array rounds nothing that fp32 or the 2-byte floats hold; integers go by DMA.
+#include <algorithm>
+
+#include "compiler/lower/kernels/chunks.hpp"
+#include "compiler/lower/kernels/movement.hpp"
+#include "compiler/lower/pieces.hpp"
+#include "isa/base/error.hpp"
+
+namespace systole::lower {
+namespace {
+
+using isa::DType;
+
+std::size_t at(int axis) {
+  return static_cast<std::size_t>(axis);
+}
+
+class Conversion {
+ public:
+  Conversion(Builder& builder, graph::NodeId node)
+      : b_(builder),
+        from_(operand_of(builder, builder.laid().graph.nodes[node].inputs[0])),
+        to_(operand_of(builder, builder.laid().graph.nodes[node].output)) {}
+
+  void run(layout::Mechanism mechanism) {
+    if (mechanism == layout::Mechanism::reorder && same_partitions()) {
+      reorder();
+    } else if (mechanism == layout::Mechanism::array_transpose && transposes()) {
+      transpose();
+    } else {
+      by_dma();
+    }
+  }
+
+ private:
+  void by_dma() {
+    MoveBox box;
+    box.source_begin.assign(from_.shape.size(), 0);
+    box.destination_begin.assign(from_.shape.size(), 0);
+    for (std::size_t axis = 0; axis < from_.shape.size(); ++axis) {
+      const auto a = static_cast<int>(axis);
+      box.steps.push_back({a, 1, a, 1, from_.shape[axis]});
+    }
+    move_box(b_, from_.tensor, to_.tensor, box);
+  }
+
+  [[nodiscard]] std::vector<int> long_axes(const std::vector<int>& axes) const {
+    std::vector<int> out;
+    for (const int axis : axes) {
+      if (from_.shape[at(axis)] > 1) {
+        out.push_back(axis);
+      }
+    }
+    return out;
+  }
+
+  [[nodiscard]] bool same_partitions() const {
+    return long_axes(from_.partition_axes) == long_axes(to_.partition_axes);
+  }
+
+  // The piece of `operand` with one span per logical axis.
+  [[nodiscard]] static Region region_of(const Operand& operand, Span partitions,
+                                        const std::vector<Span>& spans, bool by_blocks) {
+    Region out{partitions, {}, by_blocks};
+    for (const int axis : operand.free_axes) {
+      out.free.push_back(spans[at(axis)]);
+    }
+    return out;
+  }
+
+  // A tile of `from` with its dims in the order of `to`'s free axes (both have these free, or of extent 1).
+  [[nodiscard]] Tile in_order_of(const Tile& tile, const Operand& from, const Operand& to,
+                                 bool by_blocks) const {
+    Tile out = tile;
+    const std::size_t shift = by_blocks ? 1 : 0;
+    out.dims.resize(shift);
+    for (const int axis : to.free_axes) {
+      const int place = position_of(from.free_axes, axis);
+      out.dims.push_back(place < 0 ? isa::Dim{1, 1} : tile.dims[at(place) + shift]);
+    }
+    return out;
+  }
+
+  void reorder() {
+    const std::int64_t size = isa::size_of(from_.dtype);
+    const std::int64_t bytes = (from_.resident ? 0 : size) + (to_.resident ? 0 : size);
+    const std::int64_t limit = chunk_elements(b_, bytes);
+    for_each_chunk(extents_of(to_, to_.free_axes), limit, [&](const std::vector<Span>& free) {
+      std::vector<Span> spans(from_.shape.size(), Span{0, 1});
+      for (std::size_t i = 0; i < free.size(); ++i) {
+        spans[at(to_.free_axes[i])] = free[i];
+      }
+      const std::int64_t blocks = std::max<std::int64_t>(1, limit / elements_of(free));
+      for_each_partition_range(
+          to_.partitions, b_.machine().partitions, blocks, [&](Span range, bool by_blocks) {
+            const Region target = region_of(to_, range, spans, by_blocks);
+            const Tile in = b_.read(from_.tensor, region_of(from_, range, spans, by_blocks));
+            const Tile out = b_.write(to_.tensor, target);
+            b_.copy(out, in_order_of(in, from_, to_, by_blocks));
+            b_.finish(to_.tensor, target, out);
+          });
+    });
+  }
+
+  [[nodiscard]] bool transposes() const {
+    const bool exact =
+        from_.dtype == DType::f32 || from_.dtype == DType::bf16 || from_.dtype == DType::f16;
+    const std::vector<int> from = long_axes(from_.partition_axes);
+    const std::vector<int> to = long_axes(to_.partition_axes);
+    const bool disjoint =
+        std::ranges::none_of(from, [&](int axis) { return position_of(to, axis) >= 0; });
+    return exact && disjoint && !from.empty() && !to.empty();
+  }
+
+  // First index of a chunk in the row-major order of the partition axes.
+  [[nodiscard]] static Span linear(const std::vector<std::int64_t>& extents,
+                                   const std::vector<Span>& chunk) {
+    Span out{0, elements_of(chunk)};
+    for (std::size_t i = 0; i < extents.size(); ++i) {
+      out.begin = out.begin * extents[i] + chunk[i].begin;
+    }
+    return out;
+  }
+
+  void transpose() {
+    const isa::Machine& machine = b_.machine();
+    const std::int64_t rows =
+        std::min({machine.array_rows, machine.partitions, machine.moving_max});
+    const std::int64_t columns = std::min(machine.array_columns, machine.partitions);
+    const std::vector<std::int64_t> from_extents = extents_of(from_, from_.partition_axes);
+    const std::vector<std::int64_t> to_extents = extents_of(to_, to_.partition_axes);
+    std::vector<int> rest;  // free on both sides, in the order of the output
+    for (const int axis : to_.free_axes) {
+      if (position_of(from_.free_axes, axis) >= 0) {
+        rest.push_back(axis);
+      }
+    }
+    const std::int64_t bank = machine.psum_bank_bytes / 4;
+    for_each_chunk(
+        from_extents, std::min(rows, bank),
+        [&](const std::vector<Span>& a) {
+          for_each_chunk(
+              to_extents, columns,
+              [&](const std::vector<Span>& b) {
+                // Input and output of a piece take as many elements per rest element as the other side's chunk is long.
+                const std::int64_t size = isa::size_of(from_.dtype);
+                const std::int64_t bytes = (from_.resident ? 0 : size * elements_of(b)) +
+                                           (to_.resident ? 0 : size * elements_of(a));
+                const std::int64_t limit =
+                    bytes == 0 ? product(extents_of(to_, rest)) : b_.staging_bytes() / (2 * bytes);
+                for_each_chunk(extents_of(to_, rest), limit, [&](const std::vector<Span>& r) {
+                  transpose_piece(a, b, rest, r, linear(from_extents, a), linear(to_extents, b));
+                });
+              },
+              false);
+        },
+        false);
+  }
+
+  void transpose_piece(const std::vector<Span>& a, const std::vector<Span>& b,
+                       const std::vector<int>& rest, const std::vector<Span>& r, Span from_range,
+                       Span to_range) {
+    std::vector<Span> spans(from_.shape.size(), Span{0, 1});
+    const auto place = [&](const std::vector<int>& axes, const std::vector<Span>& chunk) {
+      for (std::size_t i = 0; i < axes.size(); ++i) {
+        spans[at(axes[i])] = chunk[i];
+      }
+    };
+    place(from_.partition_axes, a);
+    place(to_.partition_axes, b);
+    place(rest, r);
+    Builder::ReadOptions first;
+    first.partition = 0;  // the array's rows are the partitions of the stationary operand
+    const Tile in = b_.read(from_.tensor, region_of(from_, from_range, spans, false), first);
+    const Region target = region_of(to_, to_range, spans, false);
+    const Tile out = b_.write(to_.tensor, target);
+    // Dims of both sides by role: the other side's partition axes, then the rest.
+    std::vector<int> in_order;
+    std::vector<int> out_order;
+    for (const int axis : to_.partition_axes) {
+      in_order.push_back(position_of(from_.free_axes, axis));
+    }
+    for (const int axis : from_.partition_axes) {
+      out_order.push_back(position_of(to_.free_axes, axis));
+    }
+    for (const int axis : rest) {
+      in_order.push_back(position_of(from_.free_axes, axis));
+      out_order.push_back(position_of(to_.free_axes, axis));
+    }
+    banks(by_role(in, in_order), by_role(out, out_order), b.size(), a.size(), r);
+    b_.finish(to_.tensor, target, out);
+  }
+
+  // Dims picked by position; -1 (an axis of extent 1 that lies elsewhere) is one element.
+  [[nodiscard]] static Tile by_role(const Tile& tile, const std::vector<int>& order) {
+    Tile out = tile;
+    out.dims.clear();
+    for (const int place : order) {
+      out.dims.push_back(place < 0 ? isa::Dim{1, 1} : tile.dims[at(place)]);
+    }
+    return out;
+  }
+
+  // in: partitions a, dims b... rest...; out: partitions b, dims a... rest... One PSUM bank holds several rest elements.
+  void banks(const Tile& in, const Tile& out, std::size_t b_rank, std::size_t a_rank,
+             const std::vector<Span>& r) {
+    const std::int64_t bank = b_.machine().psum_bank_bytes / 4;
+    std::vector<std::int64_t> rest;
+    for (const Span& span : r) {
+      rest.push_back(span.extent);
+    }
+    const std::int64_t width = in.partitions;
+    for_each_chunk(rest, bank / width, [&](const std::vector<Span>& group) {
+      const Tile total = b_.psum(out.partitions, {elements_of(group), width}, "transposed");
+      std::vector<std::int64_t> extents;
+      for (const Span& span : group) {
+        extents.push_back(span.extent);
+      }
+      std::int64_t n = 0;
+      for_each_chunk(extents, 1, [&](const std::vector<Span>& one) {
+        Tile stationary = in;
+        for (std::size_t d = one.size(); d-- > 0;) {
+          stationary =
+              drop_dim(stationary, static_cast<int>(b_rank + d), group[d].begin + one[d].begin);
+        }
+        const Tile identity = b_.identity(in.dtype);
+        const Tile moving = slice(slice_partitions(identity, 0, in.partitions), 0, 0, width);
+        b_.load_stationary(pattern(stationary), 0);
+        b_.multiply(moving, drop_dim(total, 0, n++), false, true);
+      });
+      evict(out, total, a_rank, group);
+    });
+  }
+
+  // At most four dims, as the stationary operand takes.
+  [[nodiscard]] Tile pattern(const Tile& tile) {
+    if (fits_access(b_.machine(), tile)) {
+      return tile;
+    }
+    std::vector<std::int64_t> extents;
+    for (const isa::Dim& dim : tile.dims) {
+      extents.push_back(dim.extent);
+    }
+    const Tile out = b_.scratch(tile.partitions, extents, tile.dtype, "stationary", tile.partition);
+    b_.copy(out, tile);
+    return out;
+  }
+
+  // PSUM [b][group][a] to the output's [b] a... rest..., enumerated as the output lies, so that it is written in rows.
+  void evict(const Tile& out, const Tile& total, std::size_t a_rank,
+             const std::vector<Span>& group) {
+    Tile target = out;
+    for (std::size_t d = 0; d < group.size(); ++d) {
+      target = slice(target, static_cast<int>(a_rank + d), group[d].begin, group[d].extent);
+    }
+    Tile source = total;
+    source.dims.assign(target.dims.size(), {});
+    std::int64_t stride = 1;
+    for (std::size_t d = a_rank; d-- > 0;) {
+      source.dims[d] = make_dim(stride, target.dims[d].extent);
+      stride *= target.dims[d].extent;
+    }
+    for (std::size_t d = target.dims.size(); d-- > a_rank;) {
+      source.dims[d] = make_dim(stride, target.dims[d].extent);
+      stride *= target.dims[d].extent;
+    }
+    std::vector<int> order(target.dims.size());
+    for (std::size_t d = 0; d < order.size(); ++d) {
+      order[d] = static_cast<int>(d);
+    }
+    std::ranges::stable_sort(
+        order, [&](int x, int y) { return target.dims[at(x)].stride > target.dims[at(y)].stride; });
+    b_.copy(permute(target, order), permute(source, order));
+  }
+
+  Builder& b_;
+  Operand from_;
+  Operand to_;
+};
+
+}  // namespace
+
+void lower_convert(Builder& builder, graph::NodeId node) {
+  Conversion(builder, node).run(builder.laid().mechanisms[node]);
+}
+
+}  // namespace systole::lower

@@ -1,0 +1,195 @@
+#include "compiler/lower/kernels/map_operands.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "compiler/lower/pieces.hpp"
+#include "isa/base/error.hpp"
+
+namespace systole::lower {
+namespace {
+
+std::size_t at(int axis) {
+  return static_cast<std::size_t>(axis);
+}
+
+}  // namespace
+
+std::optional<float> immediate_of(const layout::LaidGraph& laid, graph::TensorId tensor) {
+  const graph::Tensor& t = laid.graph.tensors[tensor];
+  if (t.kind != graph::TensorKind::constant || t.data == nullptr || graph::elements(t.shape) != 1) {
+    return {};
+  }
+  const double value = graph::get(*t.data, 0);
+  const auto narrow = static_cast<float>(value);
+  const bool exact = isa::is_float(laid.storage[tensor]) || static_cast<double>(narrow) == value;
+  return exact ? std::optional<float>(narrow) : std::nullopt;
+}
+
+void load_partition_range(Builder& builder, const Tile& tile, graph::TensorId input,
+                          const Operand& output, const std::vector<int>& own, Span partitions,
+                          const Builder::Walk& walk) {
+  const std::vector<std::int64_t> extents = extents_of(output, output.partition_axes);
+  for (const Box& box : boxes_of(extents, partitions.begin, partitions.extent)) {
+    Builder::Walk part = walk;
+    std::int64_t count = 1;
+    for (std::size_t i = 0; i < extents.size(); ++i) {
+      if (own[i] >= 0) {
+        part.begin[at(own[i])] += box.spans[i].begin;
+      }
+      part.partitions.push_back({own[i], 1, box.spans[i].extent});
+      count *= box.spans[i].extent;
+    }
+    builder.load(slice_partitions(tile, static_cast<int>(box.offset), static_cast<int>(count)),
+                 input, part);
+  }
+}
+
+MapReader::MapReader(Builder& builder, graph::TensorId input, const Operand& output)
+    : builder_(builder),
+      output_(output),
+      input_(operand_of(builder, input)),
+      immediate_(immediate_of(builder.laid(), input)) {
+  std::vector<int> shared;  // the output's partition axes that the operand has too
+  std::size_t longer = 0;
+  for (const int axis : output_.partition_axes) {
+    if (output_.shape[at(axis)] != 1) {
+      ++longer;
+      if (own_axis(axis) >= 0) {
+        shared.push_back(own_axis(axis));
+      }
+    }
+  }
+  across_ = shared.empty() && longer > 0 ? Across::none
+            : shared.size() == longer    ? Across::all
+                                         : Across::some;
+  // What the operand itself spreads over the partitions must be those axes in that order, else it is gathered.
+  std::vector<int> spread;
+  for (const int axis : input_.partition_axes) {
+    if (input_.shape[at(axis)] != 1) {
+      spread.push_back(axis);
+    }
+  }
+  if (across_ == Across::all && spread != shared) {
+    across_ = Across::some;
+  }
+}
+
+int MapReader::own_axis(int output_axis) const {
+  const int axis = output_axis - static_cast<int>(output_.shape.size() - input_.shape.size());
+  return axis >= 0 && input_.shape[at(axis)] == output_.shape[at(output_axis)] &&
+                 input_.shape[at(axis)] != 1
+             ? axis
+             : -1;
+}
+
+std::int64_t MapReader::staged_bytes() const {
+  if (immediate_ || (input_.resident && across_ == Across::all)) {
+    return 0;
+  }
+  return isa::size_of(input_.dtype);
+}
+
+// Spans of the operand's own free axes.
+std::vector<Span> MapReader::own_free(const MapChunk& chunk) const {
+  std::vector<Span> spans(input_.free_axes.size(), Span{0, 1});
+  for (std::size_t i = 0; i < output_.free_axes.size(); ++i) {
+    const int own = own_axis(output_.free_axes[i]);
+    const int place = own < 0 ? -1 : position_of(input_.free_axes, own);
+    if (place >= 0) {
+      spans[at(place)] = chunk.free[i];
+    }
+  }
+  return spans;
+}
+
+// The operand's piece with one dim per own free axis (and the blocks before, if it has them).
+Tile MapReader::fetch(const MapChunk& chunk) {
+  const std::vector<Span> free = own_free(chunk);
+  if (across_ == Across::all && output_.partitions > 0) {
+    Region region{chunk.partitions, free, chunk.by_blocks};
+    if (input_.partitions == 1) {
+      region.partitions = {0, 1};
+    }
+    return builder_.read(input_.tensor, region);
+  }
+  const auto count = static_cast<int>(
+      std::min<std::int64_t>(chunk.partitions.extent, builder_.machine().partitions));
+  Builder::Walk walk;
+  walk.begin.assign(input_.shape.size(), 0);
+  std::vector<std::int64_t> extents;
+  const auto add = [&](int axis, const Span& span) {
+    walk.begin[at(axis)] = span.begin;
+    walk.free.push_back({axis, 1, span.extent});
+    extents.push_back(span.extent);
+  };
+  for (std::size_t i = 0; i < free.size(); ++i) {
+    add(input_.free_axes[i], free[i]);
+  }
+  const Tile tile = builder_.scratch(count, extents, input_.dtype,
+                                     builder_.laid().graph.tensors[input_.tensor].name);
+  if (across_ == Across::none) {
+    walk.partitions = {{-1, 1, count}};
+    builder_.load(tile, input_.tensor, walk);
+    return tile;
+  }
+  std::vector<int> own;
+  for (const int axis : output_.partition_axes) {
+    own.push_back(own_axis(axis));
+  }
+  load_partition_range(builder_, tile, input_.tensor, output_, own, chunk.partitions, walk);
+  return tile;
+}
+
+// The same elements with the output's dims.
+Tile MapReader::aligned(const Tile& tile, const MapChunk& chunk) const {
+  Tile out = tile;
+  out.dims.clear();
+  std::size_t first = 0;
+  if (chunk.by_blocks) {
+    const std::int64_t blocks = chunk.partitions.extent / builder_.machine().partitions;
+    const bool own_blocks = across_ == Across::all;
+    out.dims.push_back(own_blocks ? tile.dims[0] : make_dim(0, blocks));
+    first = own_blocks ? 1 : 0;
+  }
+  for (std::size_t i = 0; i < output_.free_axes.size(); ++i) {
+    const int own = own_axis(output_.free_axes[i]);
+    const int place = own < 0 ? -1 : position_of(input_.free_axes, own);
+    out.dims.push_back(place < 0 ? make_dim(0, chunk.free[i].extent)
+                                 : tile.dims[first + at(place)]);
+  }
+  return out;
+}
+
+MapInput MapReader::read(const MapChunk& chunk) {
+  MapInput out;
+  out.dtype = input_.dtype;
+  if (immediate_) {
+    out.form = MapInput::Form::immediate;
+    out.value = *immediate_;
+    return out;
+  }
+  std::vector<Span> place = own_free(chunk);
+  const bool anywhere = across_ == Across::none;
+  place.push_back(anywhere ? Span{0, std::min<std::int64_t>(chunk.partitions.extent,
+                                                            builder_.machine().partitions)}
+                           : chunk.partitions);
+  const bool same =
+      last_ && std::ranges::equal(place, last_place_, [](const Span& a, const Span& b) {
+        return a.begin == b.begin && a.extent == b.extent;
+      });
+  if (!same) {
+    last_ = fetch(chunk);
+    last_place_ = std::move(place);
+  }
+  if (free_elements(*last_) == 1 && !chunk.by_blocks && elements_of(chunk.free) > 1) {
+    out.form = MapInput::Form::per_partition;
+    out.tile = *last_;
+    out.tile.dims.clear();
+    return out;
+  }
+  out.tile = aligned(*last_, chunk);
+  return out;
+}
+
+}  // namespace systole::lower

@@ -89,7 +89,12 @@ bool is_vector(const Shape& shape) {
 }  // namespace
 
 Array evaluate(const Graph& graph, const Node& node, const std::vector<const Array*>& inputs) {
-  return ops::compute_any(node.op, {node.origin, inputs, type_of(graph.tensors[node.output])});
+  return evaluate(node.op, node.origin, inputs, type_of(graph.tensors[node.output]));
+}
+
+Array evaluate(const Op& op, const std::string& origin, const std::vector<const Array*>& inputs,
+               const TensorType& output) {
+  return ops::compute_any(op, {origin, inputs, output});
 }
 
 std::vector<Array> evaluate(const Graph& graph, const std::map<std::string, Array>& inputs) {

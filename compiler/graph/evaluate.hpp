@@ -16,6 +16,10 @@ namespace systole::graph {
 [[nodiscard]] Array evaluate(const Graph& graph, const Node& node,
                              const std::vector<const Array*>& inputs);
 
+// The same outside a graph; `output` is what infer answers for the operands.
+[[nodiscard]] Array evaluate(const Op& op, const std::string& origin,
+                             const std::vector<const Array*>& inputs, const TensorType& output);
+
 // The whole graph; inputs by tensor name. Constants without data are a user's mistake (Error).
 // Intermediates are freed after their last use.
 [[nodiscard]] std::vector<Array> evaluate(const Graph& graph,

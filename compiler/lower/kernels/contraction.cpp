@@ -1,0 +1,355 @@
+// Contraction on the tensor engine.
+//
+// The stationary operand's tile [k rows, m columns] is loaded into the array and the moving
+// operand's tiles [k rows, n] stream through it; the results [m, n] add up in PSUM while k runs,
+// and are evicted to the result once. Either argument may be the stationary one (the mechanism says
+// which): its m labels become the partitions of the result.
+//
+// A group of m tiles x n tiles accumulates at once, k outermost: each loaded tile serves several
+// multiplies, each weight tile several moving tiles in a row, and at the start work begins with the
+// first k rows that arrive. The loops around the groups and what they reload: contraction_blocking.
+// With several k blocks, partial sums wait in SBUF in fp32.
+//
+// Batch labels on the partitions of the operands select rows inside a partition block, on those of
+// the result a range of its partitions; free ones select a slice. k labels that are not on the
+// partitions are further passes.
+//
+// Types: bf16 if either operand is stored so, otherwise f32; whole numbers: contraction_integer.
+#include <algorithm>
+
+#include "compiler/lower/kernels/contraction_blocking.hpp"
+#include "compiler/lower/kernels/contraction_loader.hpp"
+#include "compiler/lower/pieces.hpp"
+
+namespace systole::lower {
+namespace {
+
+// A tile of weights: one value of every other m label, a box of the row labels, contiguous in the
+// result's partitions.
+struct RowTile {
+  Box box;
+  Span partitions;  // of the result
+};
+
+struct Step {  // one pass over the array's rows
+  Span rows;   // linear partition index of the operands
+  Box box;     // one value of every free k label
+};
+
+// The longest box of `labels` that starts `begin` elements into `run` (a box whose elements are
+// consecutive) and has at most `most` elements.
+Box box_at(const Box& run, const Labels& labels, std::int64_t begin, std::int64_t most) {
+  Box box = run;
+  std::int64_t inner = 1;
+  bool whole = true;  // all labels so far are taken in full
+  for (std::size_t i = labels.size(); i-- > 0;) {
+    Span& span = box[static_cast<std::size_t>(labels[i])];
+    const Span full = run[static_cast<std::size_t>(labels[i])];
+    const std::int64_t index = begin / inner % full.extent;
+    const bool can_grow = whole && begin % inner == 0 && inner <= most;
+    const std::int64_t count = can_grow ? std::min(most / inner, full.extent - index) : 1;
+    whole = can_grow && index == 0 && count == full.extent;
+    span = {full.begin + index, count};
+    inner *= full.extent;
+  }
+  return box;
+}
+
+class Kernel {
+ public:
+  Kernel(Builder& builder, const Space& space, isa::DType dtype)
+      : builder_(builder),
+        machine_(builder.machine()),
+        space_(space),
+        dtype_(dtype),
+        out_resident_(builder.is_resident(space.out.tensor)),
+        blocking_(choose_blocking(task())),
+        stationary_(builder, space_, space_.stationary, dtype, blocking_.stationary.whole),
+        moving_(builder, space_, space_.moving, dtype, blocking_.moving.whole) {}
+
+  void run() {
+    for (const Box& batch : cut(space_.all(), space_.batch, 1)) {
+      const std::vector<Step> steps = steps_of(batch);
+      for (const Box& columns : cut(batch, space_.n, blocking_.n)) {
+        for (const Box& block : cut(columns, space_.m, blocking_.m)) {
+          run_block(block, steps);
+        }
+      }
+    }
+  }
+
+ private:
+  [[nodiscard]] BlockingTask task() const {
+    BlockingTask task{space_, machine_, builder_.staging_bytes() / 16 * 15, 1, true, {}, {},
+                      true,   4};
+    task.row_parts = static_cast<std::int64_t>(legal_parts(machine_, rows_of(space_.all())).size());
+    task.f32 = dtype_ == isa::DType::f32;
+    const auto streamed = [this](const Placed& placed) {
+      const bool in_place =
+          builder_.is_resident(placed.tensor) && builder_.laid().storage[placed.tensor] == dtype_;
+      return Streamed{!in_place, isa::size_of(dtype_), false};
+    };
+    task.stationary = streamed(space_.stationary);
+    task.moving = streamed(space_.moving);
+    task.out_staged = !out_resident_;
+    task.out_bytes = isa::size_of(builder_.laid().storage[space_.out.tensor]);
+    return task;
+  }
+
+  [[nodiscard]] Span rows_of(const Box& batch) const {
+    return {first_partition(space_.stationary, batch), space_.extent(space_.k_rows)};
+  }
+
+  [[nodiscard]] std::vector<Step> steps_of(const Box& batch) const {
+    std::vector<Step> steps;
+    const std::vector<Box> boxes = cut(batch, space_.k_free, 1);
+    for (const Span& rows : legal_parts(machine_, rows_of(batch))) {
+      for (const Box& box : boxes) {
+        steps.push_back({rows, box});
+      }
+    }
+    return steps;
+  }
+
+  // ---- the weight tiles of a block
+
+  [[nodiscard]] std::vector<RowTile> row_tiles(const Box& block) const {
+    Labels others;
+    for (const int label : space_.m) {
+      if (std::find(space_.m_rows.begin(), space_.m_rows.end(), label) == space_.m_rows.end()) {
+        others.push_back(label);
+      }
+    }
+    // Row labels outside the last one that is taken in part (from the innermost on) go one by one:
+    // what is left is consecutive in the result's partitions.
+    std::size_t outer = space_.m_rows.size();
+    while (outer > 0) {
+      const auto label = static_cast<std::size_t>(space_.m_rows[--outer]);
+      if (block[label].extent != space_.extents[label]) {
+        break;
+      }
+    }
+    others.insert(others.end(), space_.m_rows.begin(),
+                  space_.m_rows.begin() + static_cast<std::ptrdiff_t>(outer));
+    std::vector<RowTile> tiles;
+    for (const Box& run : cut(block, others, 1)) {
+      cut_run(run, tiles);
+    }
+    return tiles;
+  }
+
+  void cut_run(const Box& run, std::vector<RowTile>& tiles) const {
+    const Span range{first_partition(space_.out, run), volume(run, space_.m_rows)};
+    std::vector<Span> parts{range};
+    if (out_resident_) {
+      parts = legal_parts(machine_, range);
+    }
+    for (const Span& part : parts) {
+      std::int64_t done = 0;
+      while (done < part.extent) {
+        const std::int64_t most =
+            std::min<std::int64_t>(machine_.array_columns, part.extent - done);
+        const Box box = box_at(run, space_.m_rows, part.begin + done - range.begin, most);
+        const std::int64_t count = volume(box, space_.m_rows);
+        tiles.push_back({box, {part.begin + done, count}});
+        done += count;
+      }
+    }
+  }
+
+  // ---- one block
+
+  void run_block(const Box& block, const std::vector<Step>& steps) {
+    const std::vector<RowTile> tiles = row_tiles(block);
+    const std::vector<Box> spans = cut(block, space_.n, blocking_.n_tiles * machine_.moving_max);
+    const auto size = static_cast<std::size_t>(blocking_.k_steps);
+    std::vector<Tile> partial;  // by tile, span
+    for (std::size_t first = 0; first < steps.size(); first += size) {
+      const std::size_t end = std::min(first + size, steps.size());
+      begin_loads(block, first > 0 || steps.size() > size);
+      for (std::size_t tile = 0; tile < tiles.size();
+           tile += static_cast<std::size_t>(blocking_.m_tiles)) {
+        const std::size_t last =
+            std::min(tile + static_cast<std::size_t>(blocking_.m_tiles), tiles.size());
+        for (std::size_t span = 0; span < spans.size(); ++span) {
+          const auto sums = accumulate({tiles.begin() + static_cast<std::ptrdiff_t>(tile),
+                                        tiles.begin() + static_cast<std::ptrdiff_t>(last)},
+                                       spans[span],
+                                       {steps.begin() + static_cast<std::ptrdiff_t>(first),
+                                        steps.begin() + static_cast<std::ptrdiff_t>(end)});
+          for (std::size_t t = tile; t < last; ++t) {
+            const std::size_t slot = t * spans.size() + span;
+            if (first == 0 && end < steps.size()) {
+              partial.resize(tiles.size() * spans.size());
+              partial[slot] = room_for_sums(tiles[t], spans[span]);
+            }
+            Tile* waiting = partial.empty() ? nullptr : &partial[slot];
+            evict(tiles[t], spans[span], sums[t - tile], waiting, first == 0, end == steps.size());
+          }
+        }
+      }
+    }
+  }
+
+  void begin_loads(const Box& block, bool k_blocks) {
+    Box box = block;
+    for (const int label : space_.k_free) {
+      box[static_cast<std::size_t>(label)] =
+          blocking_.k_free_whole ? Span{0, space_.extents[static_cast<std::size_t>(label)]}
+                                 : Span{0, 0};
+    }
+    stationary_.begin_block(box);
+    moving_.begin_block(box);
+    if (k_blocks) {
+      stationary_.forget();
+      moving_.forget();
+    }
+  }
+
+  // The sums over these steps, in PSUM: for each row tile, the columns of `span` in pieces that one
+  // multiply takes.
+  [[nodiscard]] std::vector<std::vector<Tile>> accumulate(const std::vector<RowTile>& tiles,
+                                                          const Box& span,
+                                                          const std::vector<Step>& steps) {
+    const std::vector<Box> columns = cut(span, space_.n, machine_.moving_max);
+    std::vector<std::vector<Tile>> sums(tiles.size());
+    for (std::size_t t = 0; t < tiles.size(); ++t) {
+      for (const Box& box : columns) {
+        sums[t].push_back(
+            builder_.psum(static_cast<int>(tiles[t].partitions.extent), extents_of(box), "sums"));
+      }
+    }
+    for (std::size_t k = 0; k < steps.size(); ++k) {
+      std::vector<Tile> moving;
+      for (const Box& box : columns) {
+        moving.push_back(addressable(moving_.get(steps[k].rows, with_k(box, steps[k]), space_.n)));
+      }
+      for (std::size_t t = 0; t < tiles.size(); ++t) {
+        builder_.load_stationary(addressable(stationary_.get(
+                                     steps[k].rows, with_k(tiles[t].box, steps[k]), space_.m_rows)),
+                                 0);
+        for (std::size_t c = 0; c < columns.size(); ++c) {
+          builder_.multiply(moving[c], sums[t][c], k > 0);
+        }
+      }
+    }
+    return sums;
+  }
+
+  [[nodiscard]] Box with_k(const Box& box, const Step& step) const {
+    Box out = box;
+    for (const int label : space_.k_free) {
+      out[static_cast<std::size_t>(label)] = step.box[static_cast<std::size_t>(label)];
+    }
+    return out;
+  }
+
+  [[nodiscard]] std::vector<std::int64_t> extents_of(const Box& box) const {
+    std::vector<std::int64_t> extents;
+    for (const int label : space_.n) {
+      extents.push_back(box[static_cast<std::size_t>(label)].extent);
+    }
+    return extents;
+  }
+
+  // A tile that one operand can address: itself, or a copy of it if its pattern is too wild.
+  [[nodiscard]] Tile addressable(const Tile& tile) {
+    if (fits_access(machine_, tile)) {
+      return tile;
+    }
+    std::vector<std::int64_t> extents;
+    for (const isa::Dim& dim : tile.dims) {
+      extents.push_back(dim.extent);
+    }
+    const Tile dense =
+        builder_.scratch(tile.partitions, extents, tile.dtype, "operand", tile.partition);
+    builder_.copy(dense, tile);
+    return dense;
+  }
+
+  [[nodiscard]] Tile room_for_sums(const RowTile& tile, const Box& span) {
+    return builder_.scratch(static_cast<int>(tile.partitions.extent), extents_of(span),
+                            isa::DType::f32, "partial sums");
+  }
+
+  // ---- results
+
+  void evict(const RowTile& tile, const Box& span, const std::vector<Tile>& sums,
+             const Tile* partial, bool first, bool last) {
+    Box held = tile.box;
+    for (const int label : space_.n) {
+      held[static_cast<std::size_t>(label)] = span[static_cast<std::size_t>(label)];
+    }
+    const Region region = region_of(space_.out, held, tile.partitions);
+    const Tile out = last ? builder_.write(space_.out.tensor, region) : Tile{};
+    const std::vector<Box> columns = cut(held, space_.n, machine_.moving_max);
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      const Tile waiting = partial == nullptr ? Tile{} : part_of_sums(*partial, held, columns[c]);
+      const Tile to = last ? piece(out, space_.out, held, columns[c], space_.n) : waiting;
+      if (first) {
+        builder_.copy(to, sums[c]);
+      } else {
+        builder_.tensor_tensor(isa::AluOp::add, to, waiting, sums[c]);
+      }
+    }
+    if (last) {
+      builder_.finish(space_.out.tensor, region, out);
+    }
+  }
+
+  [[nodiscard]] Tile part_of_sums(const Tile& partial, const Box& held, const Box& columns) const {
+    Tile out = partial;
+    for (std::size_t d = 0; d < space_.n.size(); ++d) {
+      const auto label = static_cast<std::size_t>(space_.n[d]);
+      out = slice(out, static_cast<int>(d), columns[label].begin - held[label].begin,
+                  columns[label].extent);
+    }
+    return out;
+  }
+
+  Builder& builder_;
+  const isa::Machine& machine_;
+  const Space& space_;
+  isa::DType dtype_;
+  bool out_resident_;
+  Blocking blocking_;
+  Loader stationary_, moving_;
+};
+
+void write_zeros(Builder& builder, const Space& space) {
+  const std::int64_t most = std::max<std::int64_t>(1, builder.staging_bytes() / 16);
+  for (std::int64_t first = 0; first < space.out.partitions;
+       first += builder.machine().partitions) {
+    const Span partitions{
+        first, std::min<std::int64_t>(builder.machine().partitions, space.out.partitions - first)};
+    for (const Box& box : cut(space.all(), space.out.free_labels, most)) {
+      const Region region = region_of(space.out, box, partitions);
+      const Tile out = builder.write(space.out.tensor, region);
+      builder.memset(out, 0.0F);
+      builder.finish(space.out.tensor, region, out);
+    }
+  }
+}
+
+}  // namespace
+
+void lower_contraction(Builder& builder, graph::NodeId id) {
+  const layout::LaidGraph& laid = builder.laid();
+  const graph::Node& node = laid.graph.nodes[id];
+  const auto& op = std::get<graph::Contraction>(node.op);
+  const Space space =
+      space_of(laid, node, op, laid.mechanisms[id] == layout::Mechanism::lhs_stationary);
+  if (graph::elements(laid.graph.tensors[node.output].shape) == 0) {
+    return;
+  }
+  if (graph::elements(laid.graph.tensors[node.inputs[0]].shape) == 0) {
+    write_zeros(builder, space);  // a sum over nothing
+    return;
+  }
+  const isa::DType lhs = laid.storage[node.inputs[0]];
+  const isa::DType rhs = laid.storage[node.inputs[1]];
+  const bool f32 = lhs == isa::DType::f32 && rhs == isa::DType::f32;
+  Kernel(builder, space, f32 ? isa::DType::f32 : isa::DType::bf16).run();
+}
+
+}  // namespace systole::lower

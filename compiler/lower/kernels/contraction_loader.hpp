@@ -1,0 +1,42 @@
+// Brings the blocks of one operand into SBUF and hands out the pieces that the array wants.
+#pragma once
+
+#include <map>
+#include <tuple>
+
+#include "compiler/lower/kernels/contraction_space.hpp"
+
+namespace systole::lower {
+
+class Loader {
+ public:
+  // `dtype`: the type in which the operand is multiplied. `whole`: every load takes all free labels
+  // in full.
+  Loader(Builder& builder, const Space& space, const Placed& placed, isa::DType dtype, bool whole);
+
+  // The box that loads take from now on. What was loaded for another box is forgotten: its room is
+  // free once the last piece of it has been used.
+  void begin_block(const Box& box);
+
+  // The same where the box stays but other rows come: the next k block.
+  void forget();
+
+  // The rows `partitions` (inside one partition block) of the box, one dim per label of `labels`.
+  [[nodiscard]] Tile get(const Span& partitions, const Box& box, const Labels& labels);
+
+ private:
+  using Key = std::vector<std::int64_t>;
+
+  [[nodiscard]] Box load_box(const Box& box) const;
+  [[nodiscard]] Tile load(std::int64_t block, const Box& box);
+
+  Builder& builder_;
+  const Space& space_;
+  const Placed& placed_;
+  isa::DType dtype_;
+  bool whole_;
+  Box block_;
+  std::map<Key, Tile> loaded_;  // by partition block and ranges of the free labels
+};
+
+}  // namespace systole::lower

@@ -17,12 +17,12 @@ struct Flat {
   int operators = 0;
   int tensors = 0;
 
-  std::vector<int> slot_begin;   // per operator, and one more
-  std::vector<int> slot_tensor;  // per slot
-  std::vector<int> slot_op;      // per slot
-  std::vector<int> row_begin;    // per operator, and one more
-  std::vector<int> row_index;    // per row: position in Problem
-  std::vector<Cost> row_cost;    // per row
+  std::vector<int> slot_begin;                 // per operator, and one more
+  std::vector<int> slot_tensor;                // per slot
+  std::vector<int> slot_op;                    // per slot
+  std::vector<int> row_begin;                  // per operator, and one more
+  std::vector<int> row_index;                  // per row: position in Problem
+  std::vector<Cost> row_cost;                  // per row
   std::vector<std::size_t> row_layouts_begin;  // per operator: where its first row's layouts start
   std::vector<int> row_layouts;                // slots of the operator, row after row
 
@@ -39,7 +39,9 @@ struct Flat {
   [[nodiscard]] int inputs(int op) const { return slots(op) - 1; }
   [[nodiscard]] int output(int op) const { return slot_tensor[at(slot_begin[at(op) + 1] - 1)]; }
   [[nodiscard]] int rows(int op) const { return row_begin[at(op) + 1] - row_begin[at(op)]; }
-  [[nodiscard]] int uses(int tensor) const { return use_begin[at(tensor) + 1] - use_begin[at(tensor)]; }
+  [[nodiscard]] int uses(int tensor) const {
+    return use_begin[at(tensor) + 1] - use_begin[at(tensor)];
+  }
   // Layouts of row `row` (a global row number) of operator `op`.
   [[nodiscard]] const int* layouts_of(int op, int row) const {
     return row_layouts.data() + row_layouts_begin[at(op)] +

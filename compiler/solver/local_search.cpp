@@ -95,7 +95,8 @@ std::int64_t LocalSearch::improve_all(std::int64_t limit) {
   // An operator is looked at again only when it or a neighbour changed.
   std::vector<bool> waiting(Flat::at(flat_.operators), true);
   const auto wake = [&](int op) {
-    for (int slot = flat_.slot_begin[Flat::at(op)]; slot < flat_.slot_begin[Flat::at(op) + 1]; ++slot) {
+    for (int slot = flat_.slot_begin[Flat::at(op)]; slot < flat_.slot_begin[Flat::at(op) + 1];
+         ++slot) {
       const int tensor = flat_.slot_tensor[Flat::at(slot)];
       waiting[Flat::at(flat_.slot_op[Flat::at(flat_.producer_slot[Flat::at(tensor)])])] = true;
       for (const int use : flat_.uses_of(tensor)) {

@@ -23,8 +23,8 @@ class Checker {
     }
     for (const TensorId id : problem_.tensors.ids()) {
       if (producers_[id.index()] != 1) {
-        report(display_name(problem_, id), fmt::format("tensor has {} producers instead of one",
-                                                       producers_[id.index()]));
+        report(display_name(problem_, id),
+               fmt::format("tensor has {} producers instead of one", producers_[id.index()]));
       }
     }
     if (diagnostics_.empty()) {
@@ -142,7 +142,9 @@ class Checker {
 
 }  // namespace
 
-std::vector<Diagnostic> check(const Problem& problem) { return Checker(problem).run(); }
+std::vector<Diagnostic> check(const Problem& problem) {
+  return Checker(problem).run();
+}
 
 CostParts cost_parts(const Problem& problem, const Assignment& assignment) {
   systole::check(assignment.row.size() == problem.operators.size(),
@@ -167,8 +169,8 @@ CostParts cost_parts(const Problem& problem, const Assignment& assignment) {
   for (const TensorId id : problem.tensors.ids()) {
     for (std::size_t layout = 0; layout < requested[id].size(); ++layout) {
       if (requested[id][layout] && static_cast<int>(layout) != produced[id]) {
-        parts.conversions = add(parts.conversions, problem.tensors[id].convert(
-                                                       produced[id], static_cast<int>(layout)));
+        parts.conversions = add(
+            parts.conversions, problem.tensors[id].convert(produced[id], static_cast<int>(layout)));
         ++parts.conversion_count;
       }
     }

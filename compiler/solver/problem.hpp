@@ -33,7 +33,8 @@ struct Tensor {
   int layouts = 0;
   std::vector<Cost> conversion;           // layouts * layouts, [from * layouts + to]; diagonal 0
   std::vector<std::string> layout_names;  // optional: empty, or one per layout
-  std::vector<int> groups;                // hint, optional: group of the logical dimension each layout is about; -1 none
+  std::vector<int>
+      groups;  // hint, optional: group of the logical dimension each layout is about; -1 none
 
   [[nodiscard]] Cost convert(int from, int to) const {
     return conversion[static_cast<std::size_t>(from) * static_cast<std::size_t>(layouts) +
@@ -54,8 +55,10 @@ struct Operator {
   std::vector<TensorId> inputs;
   TensorId output;
   std::vector<Row> rows;
-  std::string family;  // hint: contraction, convolution, map, reduce, movement, source; empty unknown
-  int group = -1;      // hint: operators of one group belong together (one layer, one fused block); -1 none
+  std::string
+      family;  // hint: contraction, convolution, map, reduce, movement, source; empty unknown
+  int group =
+      -1;  // hint: operators of one group belong together (one layer, one fused block); -1 none
 
   bool operator==(const Operator&) const = default;
 };

@@ -53,9 +53,9 @@ namespace {
 void verify_assignment(const Problem& problem, const Result& result,
                        std::vector<Diagnostic>& diagnostics) {
   if (result.assignment.row.size() != problem.operators.size()) {
-    diagnostics.push_back({"assignment", fmt::format("{} rows for {} operators",
-                                                     result.assignment.row.size(),
-                                                     problem.operators.size())});
+    diagnostics.push_back(
+        {"assignment", fmt::format("{} rows for {} operators", result.assignment.row.size(),
+                                   problem.operators.size())});
     return;
   }
   bool fits = true;

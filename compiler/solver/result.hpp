@@ -22,13 +22,13 @@ enum class Status { proven, feasible, infeasible, exhausted };
 
 // How the bound of a proven result was reached.
 enum class Proof {
-  none,          // nothing proven
-  bounds,        // lower bound met the cost, no search
-  elimination,   // exact variable elimination
-  search,        // complete search
-  enumeration,   // every assignment was tried
-  dynamic,       // dynamic programming over a tree decomposition
-  outside        // the proof of a general-purpose solver
+  none,         // nothing proven
+  bounds,       // lower bound met the cost, no search
+  elimination,  // exact variable elimination
+  search,       // complete search
+  enumeration,  // every assignment was tried
+  dynamic,      // dynamic programming over a tree decomposition
+  outside       // the proof of a general-purpose solver
 };
 
 struct Counter {
@@ -43,9 +43,10 @@ struct Result {
   Cost cost = infinity;
   Cost bound = 0;
   Proof proof = Proof::none;
-  std::vector<Counter> stats;  // counted work, the same on every run and for every number of threads
-  std::string note;            // why a budget ended or a strategy refused; empty otherwise
-  double seconds = 0;          // wall clock; the one member that differs between runs
+  std::vector<Counter>
+      stats;           // counted work, the same on every run and for every number of threads
+  std::string note;    // why a budget ended or a strategy refused; empty otherwise
+  double seconds = 0;  // wall clock; the one member that differs between runs
 
   // (cost - bound) / cost; 0 for proven results, 1 when nothing is known.
   [[nodiscard]] double gap() const;

@@ -86,7 +86,8 @@ Result parse_result(const Problem& problem, std::string_view text, std::string_v
     const std::string_view keyword = words[0];
     if (keyword == "note") {
       result.note = fmt::format("{}", fmt::join(words.begin() + 1, words.end(), " "));
-    } else if (words.size() < 2 || (words.size() < 3 && (keyword == "counter" || keyword == "choose"))) {
+    } else if (words.size() < 2 ||
+               (words.size() < 3 && (keyword == "counter" || keyword == "choose"))) {
       scan.fail(fmt::format("statement '{}' is too short", keyword));
     } else if (keyword == "status") {
       result.status = named(scan, all_statuses, words[1]);
@@ -106,7 +107,8 @@ Result parse_result(const Problem& problem, std::string_view text, std::string_v
     }
   }
   if (next != 0 && next != problem.operators.size()) {
-    scan.fail(fmt::format("{} operators chosen, the problem has {}", next, problem.operators.size()));
+    scan.fail(
+        fmt::format("{} operators chosen, the problem has {}", next, problem.operators.size()));
   }
   return result;
 }

@@ -15,17 +15,19 @@ namespace {
 // The one list of strategies: help, comparisons and tests read it.
 constexpr std::array table{
     Strategy{"local", "cheapest row of each operator, conversions ignored", false, run_local},
-    Strategy{"greedy", "topological start, then single-operator improvement to a fixed point", false,
-             run_greedy},
-    Strategy{"exact", "own solver: bounds, pruning, variable elimination, search; proves or bounds", true,
-             run_exact},
+    Strategy{"greedy", "topological start, then single-operator improvement to a fixed point",
+             false, run_greedy},
+    Strategy{"exact", "own solver: bounds, pruning, variable elimination, search; proves or bounds",
+             true, run_exact},
     Strategy{"brute_force", "every combination; for tests and tiny problems", true,
              run_brute_force},
 };
 
 }  // namespace
 
-std::span<const Strategy> strategies() { return table; }
+std::span<const Strategy> strategies() {
+  return table;
+}
 
 const Strategy* find_strategy(std::string_view name) {
   const auto* found = std::find_if(table.begin(), table.end(),

@@ -16,8 +16,8 @@
 namespace systole::solver {
 
 struct Budget {
-  std::int64_t work = 0;                      // elementary steps of the strategy; 0: its own default
-  double seconds = 0;                         // wall clock; 0: its own default
+  std::int64_t work = 0;  // elementary steps of the strategy; 0: its own default
+  double seconds = 0;     // wall clock; 0: its own default
   std::int64_t memory_bytes = 1'000'000'000;  // for tables; what does not fit is not started
   int threads = 2;                            // never changes the result
 };

@@ -91,8 +91,7 @@ class ProblemReader {
       last_operator().family = scan.words()[1];
     } else if (keyword == "group") {
       need(scan, in_operator_ && scan.words().size() == 2, "group NUMBER, inside an operator");
-      last_operator().group =
-          static_cast<int>(scan.number(scan.words()[1], -1, 1 << 30, "group"));
+      last_operator().group = static_cast<int>(scan.number(scan.words()[1], -1, 1 << 30, "group"));
     } else {
       scan.fail(fmt::format("unknown statement '{}'", keyword),
                 "statements are tensor, convert, groups, operator, family, group, row");
@@ -130,7 +129,8 @@ class ProblemReader {
       }
       const auto found = by_name_.find(std::string(words[i]));
       if (found == by_name_.end()) {
-        scan.fail(fmt::format("operator {} names tensor {}, which is not declared", op.name, words[i]));
+        scan.fail(
+            fmt::format("operator {} names tensor {}, which is not declared", op.name, words[i]));
       }
       (i + 1 == words.size() ? op.output : op.inputs.emplace_back()) = found->second;
     }
@@ -208,7 +208,9 @@ class ProblemReader {
     }
     return found;
   }
-  Operator& last_operator() { return problem_.operators[OperatorId(problem_.operators.size() - 1)]; }
+  Operator& last_operator() {
+    return problem_.operators[OperatorId(problem_.operators.size() - 1)];
+  }
 
   static constexpr Cost unstated = -1;
 
@@ -238,7 +240,9 @@ std::string unique_word(std::string wanted, std::set<std::string>& taken) {
   return word;
 }
 
-std::string cost_word(Cost cost) { return cost >= infinity ? "inf" : fmt::format("{}", cost); }
+std::string cost_word(Cost cost) {
+  return cost >= infinity ? "inf" : fmt::format("{}", cost);
+}
 
 void print_tensor(fmt::memory_buffer& out, const Tensor& tensor, const std::string& name,
                   const std::vector<std::string>& layouts) {
@@ -277,7 +281,9 @@ Problem parse_problem(std::string_view text, std::string_view name) {
   return problem;
 }
 
-Problem read_problem(const std::string& path) { return parse_problem(read_file(path), path); }
+Problem read_problem(const std::string& path) {
+  return parse_problem(read_file(path), path);
+}
 
 std::string print_problem(const Problem& problem) {
   fmt::memory_buffer out;
@@ -312,7 +318,8 @@ std::string print_problem(const Problem& problem) {
     for (const Row& row : op.rows) {
       fmt::format_to(sink, "  row");
       for (std::size_t i = 0; i < op.inputs.size(); ++i) {
-        fmt::format_to(sink, " {}", layouts[op.inputs[i]][static_cast<std::size_t>(row.layouts[i])]);
+        fmt::format_to(sink, " {}",
+                       layouts[op.inputs[i]][static_cast<std::size_t>(row.layouts[i])]);
       }
       fmt::format_to(sink, " -> {} {}\n",
                      layouts[op.output][static_cast<std::size_t>(row.layouts.back())],

@@ -56,8 +56,8 @@ void eliminate_all(State& state, const Plan& plan) {
   std::vector<int> values = plan.incumbent;
   for (std::size_t i = 0; i < plan.parts.size(); ++i) {
     const Part& part = plan.parts[i];
-    const Elimination solved = eliminate(part.network, plan.orders[i].variables, plan.cap(part),
-                                         state.budget.threads);
+    const Elimination solved =
+        eliminate(part.network, plan.orders[i].variables, plan.cap(part), state.budget.threads);
     state.count("cells", solved.cells);
     for (std::size_t v = 0; v < part.variables.size() && solved.found; ++v) {
       values[Flat::at(part.variables[v])] = solved.values[v];

@@ -105,6 +105,8 @@ class Dominance {
 
 }  // namespace
 
-std::int64_t remove_dominated(Live& live) { return Dominance(live).run(); }
+std::int64_t remove_dominated(Live& live) {
+  return Dominance(live).run();
+}
 
 }  // namespace systole::solver::exact

@@ -41,10 +41,11 @@ class Dual {
   enum class Kind : std::uint8_t { constant, unused, pair, sets, shares };
   struct TensorShape {
     Kind kind = Kind::constant;
-    int count = 0;               // live layouts
-    std::size_t layouts = 0;     // start in compact_layouts_
-    std::size_t conversion = 0;  // start in compact_conversion_; [from][to] over live layouts, scaled
-    std::size_t set_cost = 0;    // start in set_cost_; [from][set], scaled
+    int count = 0;            // live layouts
+    std::size_t layouts = 0;  // start in compact_layouts_
+    std::size_t conversion =
+        0;                     // start in compact_conversion_; [from][to] over live layouts, scaled
+    std::size_t set_cost = 0;  // start in set_cost_; [from][set], scaled
   };
 
   Cost op_minimum(int op) const;

@@ -17,12 +17,14 @@
 namespace systole::solver::exact {
 namespace {
 
-constexpr std::size_t longest_run = 4096;     // what the first cache level holds of the output
-constexpr std::size_t good_run = 32;          // shorter runs are worth a transposition
-constexpr std::size_t most_tables = 16;       // that are added up in one pass
+constexpr std::size_t longest_run = 4096;       // what the first cache level holds of the output
+constexpr std::size_t good_run = 32;            // shorter runs are worth a transposition
+constexpr std::size_t most_tables = 16;         // that are added up in one pass
 constexpr std::size_t worth_threads = 1 << 18;  // cells of a bag
 
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
+std::size_t at(int index) {
+  return static_cast<std::size_t>(index);
+}
 
 template <class T>
 struct Table {
@@ -249,8 +251,8 @@ class Eliminator {
   }
 
   // The longest tail of the table's scope with this signature, cut to a length worth one call of the kernel.
-  std::vector<int> suffix_run(const std::vector<Table<T>>& tables, std::size_t f,
-                              unsigned bits, int v) const {
+  std::vector<int> suffix_run(const std::vector<Table<T>>& tables, std::size_t f, unsigned bits,
+                              int v) const {
     const std::vector<int>& scope = tables[f].scope;
     std::size_t begin = scope.size();
     std::size_t cells = 1;
@@ -388,8 +390,15 @@ class Eliminator {
       }
       return cell;
     };
-    Run<T> run{nullptr,        choice.data(),  length, static_cast<int>(values), static_cast<int>(along.size()),
-               vectors.data(), scalar.data(), cap_,   mask_};
+    Run<T> run{nullptr,
+               choice.data(),
+               length,
+               static_cast<int>(values),
+               static_cast<int>(along.size()),
+               vectors.data(),
+               scalar.data(),
+               cap_,
+               mask_};
     for (std::size_t f = 0; f < along.size(); ++f) {
       along_at[f] = offset(along[f]);
     }

@@ -11,6 +11,7 @@
 
 #include "compiler/solver/exact/attempt.hpp"
 #include "compiler/solver/exact/dual.hpp"
+#include "compiler/solver/exact/search.hpp"
 #include "compiler/solver/exact/state.hpp"
 #include "compiler/solver/strategies.hpp"
 
@@ -64,13 +65,15 @@ void solve_exactly(State& state) {
       continue;
     }
     const Plan plan = plan_elimination(state, dual, 1e5);
-    if (plan.cells <= next.cells &&
-        plan.bytes <= static_cast<double>(state.budget.memory_bytes)) {
+    if (plan.cells <= next.cells && plan.bytes <= static_cast<double>(state.budget.memory_bytes)) {
       state.count("variables", static_cast<std::int64_t>(plan.residual.network.domain.size()));
       state.count("parts", static_cast<std::int64_t>(plan.parts.size()));
       eliminate_all(state, plan);
       return;
     }
+  }
+  if (!state.stopped()) {
+    search(state, 1000000);
   }
 }
 

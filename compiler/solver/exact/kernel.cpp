@@ -48,8 +48,7 @@ template <class T>
         const T* __restrict table = run.vectors[f * run.values + x] + begin;
         for (std::size_t i = 0; i < n; ++i) {
           // Capped at every step: any number of tables may be added up.
-          sum[i] = f == 0 ? table[i] + first
-                          : std::min<T>(sum[i], run.cap + run.mask) + table[i];
+          sum[i] = f == 0 ? table[i] + first : std::min<T>(sum[i], run.cap + run.mask) + table[i];
         }
       }
       for (std::size_t i = 0; i < n; ++i) {
@@ -85,24 +84,44 @@ template <class T>
   }
 }
 
-void plain32(const Run<std::int32_t>& run) { dispatch(run); }
-void plain64(const Run<std::int64_t>& run) { dispatch(run); }
+void plain32(const Run<std::int32_t>& run) {
+  dispatch(run);
+}
+void plain64(const Run<std::int64_t>& run) {
+  dispatch(run);
+}
 
 #if defined(__x86_64__)
-[[gnu::target("avx2")]] void wide32(const Run<std::int32_t>& run) { dispatch(run); }
-[[gnu::target("avx2")]] void wide64(const Run<std::int64_t>& run) { dispatch(run); }
+[[gnu::target("avx2")]] void wide32(const Run<std::int32_t>& run) {
+  dispatch(run);
+}
+[[gnu::target("avx2")]] void wide64(const Run<std::int64_t>& run) {
+  dispatch(run);
+}
 
-bool has_wide() { return __builtin_cpu_supports("avx2") != 0; }
+bool has_wide() {
+  return __builtin_cpu_supports("avx2") != 0;
+}
 #else
-void wide32(const Run<std::int32_t>& run) { dispatch(run); }
-void wide64(const Run<std::int64_t>& run) { dispatch(run); }
+void wide32(const Run<std::int32_t>& run) {
+  dispatch(run);
+}
+void wide64(const Run<std::int64_t>& run) {
+  dispatch(run);
+}
 
-bool has_wide() { return false; }
+bool has_wide() {
+  return false;
+}
 #endif
 
 }  // namespace
 
-Kernel<std::int32_t> kernel32() { return has_wide() ? wide32 : plain32; }
-Kernel<std::int64_t> kernel64() { return has_wide() ? wide64 : plain64; }
+Kernel<std::int32_t> kernel32() {
+  return has_wide() ? wide32 : plain32;
+}
+Kernel<std::int64_t> kernel64() {
+  return has_wide() ? wide64 : plain64;
+}
 
 }  // namespace systole::solver::exact

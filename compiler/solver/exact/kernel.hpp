@@ -17,8 +17,8 @@ struct Run {
   T* out = nullptr;
   std::uint16_t* choice = nullptr;
   std::size_t length = 0;
-  int values = 0;                    // of the eliminated variable
-  int factors = 0;                   // tables that vary along the run
+  int values = 0;   // of the eliminated variable
+  int factors = 0;  // tables that vary along the run
   const T* const* vectors = nullptr;
   const T* scalar = nullptr;
   T cap = 0;

@@ -16,13 +16,13 @@ namespace systole::solver::exact {
 
 struct Live {
   const Flat* flat = nullptr;
-  std::vector<int> row;            // live rows of operator o: row[flat.row_begin[o]] ... + count[o]
-  std::vector<int> count;          // per operator
-  std::vector<int> label_begin;    // per slot, and one more
-  std::vector<int> label_rows;     // per label: live rows that use it
-  std::vector<int> row_label;      // like Flat::row_layouts, but label numbers
-  std::vector<Cost> conversion;    // like Flat::conversion, infinity replaced by big
-  Cost big = 0;                    // above every finite total
+  std::vector<int> row;          // live rows of operator o: row[flat.row_begin[o]] ... + count[o]
+  std::vector<int> count;        // per operator
+  std::vector<int> label_begin;  // per slot, and one more
+  std::vector<int> label_rows;   // per label: live rows that use it
+  std::vector<int> row_label;    // like Flat::row_layouts, but label numbers
+  std::vector<Cost> conversion;  // like Flat::conversion, infinity replaced by big
+  Cost big = 0;                  // above every finite total
 
   [[nodiscard]] std::span<const int> rows(int op) const {
     return {row.data() + flat->row_begin[Flat::at(op)], Flat::at(count[Flat::at(op)])};

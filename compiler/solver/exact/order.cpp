@@ -32,7 +32,8 @@ class Shrinking {
       const std::vector<int>& other = adjacency_[at(near[i])];
       for (std::size_t j = i + 1; j < near.size(); ++j) {
         if (!std::binary_search(other.begin(), other.end(), near[j])) {
-          missing += weighted ? static_cast<double>(domain_[at(near[i])]) * domain_[at(near[j])] : 1;
+          missing +=
+              weighted ? static_cast<double>(domain_[at(near[i])]) * domain_[at(near[j])] : 1;
         }
       }
     }
@@ -155,7 +156,8 @@ Order greedy_order(const std::vector<int>& domain, std::vector<std::vector<int>>
     if (gone[v] != 0 || top.score != current[v]) {
       continue;
     }
-    if (stale_fill && seed == 0) {  // fill changes two steps away from an elimination: look again before use
+    if (stale_fill &&
+        seed == 0) {  // fill changes two steps away from an elimination: look again before use
       const double now = rate(top.variable);
       if (now > top.score) {
         current[v] = now;

@@ -33,7 +33,8 @@ Order greedy_order(const std::vector<int>& domain, std::vector<std::vector<int>>
 
 // The best of all heuristics; `sweeps` holds orders to try besides the greedy ones. Stops searching when the total is
 // below `enough`.
-Order best_order(const Network& network, const std::vector<std::vector<int>>& sweeps, double enough);
+Order best_order(const Network& network, const std::vector<std::vector<int>>& sweeps,
+                 double enough);
 
 // What eliminating in this order needs at once: live tables of `cell_bytes` per cell plus the kept choices.
 double bytes_needed(const Network& network, const Order& order, double cell_bytes);

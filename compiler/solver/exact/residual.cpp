@@ -276,7 +276,7 @@ class Builder {
           const int l = out_.layout(free[u], value);
           const auto bit = std::find(offered.begin(), offered.end(), l) - offered.begin();
           link.table.push_back((sets[s] >> bit & 1U) != 0 ? -phi(free[u], l) - least[s][u]
-                                                         : impossible);
+                                                          : impossible);
         }
       }
       out_.network.factors.push_back(std::move(link));
@@ -319,8 +319,7 @@ class Builder {
       cost.scope.push_back(flag);
       for (int p = 0; p < out_.choices(producer); ++p) {
         cost.table.push_back(0);
-        cost.table.push_back(dual_.scale() *
-                             live_.convert(tensor, out_.layout(producer, p), l));
+        cost.table.push_back(dual_.scale() * live_.convert(tensor, out_.layout(producer, p), l));
       }
       out_.network.factors.push_back(std::move(cost));
       for (const int use : free) {
@@ -347,7 +346,9 @@ class Builder {
 
 }  // namespace
 
-Residual residual_of(const Live& live, const Dual& dual) { return Builder(live, dual).build(); }
+Residual residual_of(const Live& live, const Dual& dual) {
+  return Builder(live, dual).build();
+}
 
 std::vector<int> values_of(const Residual& residual, const Live& live,
                            const std::vector<int>& rows) {
@@ -382,7 +383,8 @@ std::vector<int> values_of(const Residual& residual, const Live& live,
     unsigned wanted = 0;
     for (const int use : flat.uses_of(tensor)) {
       if (residual.slot_variable[Flat::at(use)] >= 0) {
-        wanted |= 1U << (std::find(offered.begin(), offered.end(), layout_at(use)) - offered.begin());
+        wanted |=
+            1U << (std::find(offered.begin(), offered.end(), layout_at(use)) - offered.begin());
       }
     }
     const auto& sets = residual.sets[Flat::at(tensor)];
@@ -409,8 +411,8 @@ std::vector<int> rows_of(const Residual& residual, const Live& live,
       bool fits = true;
       for (int s = 0; s < flat.slots(op) && fits; ++s) {
         const int variable = residual.slot_variable[Flat::at(begin + s)];
-        fits = variable < 0 || residual.layout(begin + s, value[Flat::at(variable)]) ==
-                                   flat.layouts_of(op, row)[s];
+        fits = variable < 0 ||
+               residual.layout(begin + s, value[Flat::at(variable)]) == flat.layouts_of(op, row)[s];
       }
       int& best = rows[Flat::at(op)];
       if (fits && (best < 0 || flat.row_cost[Flat::at(row)] < flat.row_cost[Flat::at(best)])) {

@@ -24,7 +24,8 @@ struct State {
 
   Cost lower = 0;
   Cost upper = infinity;
-  std::vector<int> best;  // row per operator (global row numbers) of the cheapest assignment; empty: none yet
+  std::vector<int>
+      best;  // row per operator (global row numbers) of the cheapest assignment; empty: none yet
   Proof proof = Proof::none;
   std::vector<Counter> counters;
   std::string note;

@@ -51,24 +51,29 @@ struct Narrow {
     constexpr int shift = W::mantissa - mantissa_bits;
     constexpr B wide_infinity = ((B{1} << W::exponent) - 1) << W::mantissa;
     constexpr B infinity = ((B{1} << exponent_bits) - 1) << mantissa_bits;
-    constexpr B first_normal = static_cast<B>(wide_bias - bias + 1) << W::mantissa;
+    [[maybe_unused]] constexpr B first_normal = static_cast<B>(wide_bias - bias + 1) << W::mantissa;
     // 2^k with a last place of 2^(1 - bias - mantissa_bits)
-    constexpr B magic_bits = static_cast<B>(1 - bias - mantissa_bits + W::mantissa + wide_bias)
-                             << W::mantissa;
+    [[maybe_unused]] constexpr B magic_bits =
+        static_cast<B>(1 - bias - mantissa_bits + W::mantissa + wide_bias) << W::mantissa;
 
     const B bits = std::bit_cast<B>(value);
     const B magnitude = bits & ~(B{1} << (W::exponent + W::mantissa));
     const B sign = bits >> (W::exponent + W::mantissa) << (exponent_bits + mantissa_bits);
 
     const B half = (B{1} << (shift - 1)) - 1 + ((magnitude >> shift) & 1);
-    const B rebias = static_cast<B>(wide_bias - bias) << W::mantissa;
-    const B normal = std::min((magnitude - rebias + half) >> shift, infinity);
-    const B subnormal =
-        std::bit_cast<B>(std::bit_cast<T>(magnitude) + std::bit_cast<T>(magic_bits)) - magic_bits;
     const B nan = infinity | (B{1} << (mantissa_bits - 1)) |
                   ((magnitude >> shift) & ((B{1} << mantissa_bits) - 1));
 
-    B result = magnitude < first_normal ? subnormal : normal;
+    B result = 0;
+    if constexpr (exponent_bits == W::exponent) {
+      result = (magnitude + half) >> shift;  // same range: subnormals and infinity need no care
+    } else {
+      const B rebias = static_cast<B>(wide_bias - bias) << W::mantissa;
+      const B normal = std::min((magnitude - rebias + half) >> shift, infinity);
+      const B subnormal =
+          std::bit_cast<B>(std::bit_cast<T>(magnitude) + std::bit_cast<T>(magic_bits)) - magic_bits;
+      result = magnitude < first_normal ? subnormal : normal;
+    }
     result = magnitude > wide_infinity ? nan : result;
     return static_cast<Bits>(result | sign);
   }

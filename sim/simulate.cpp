@@ -5,6 +5,7 @@
 #include "isa/binary.hpp"
 #include "sim/execution.hpp"
 #include "sim/functional.hpp"
+#include "sim/machine/machine.hpp"
 
 namespace systole::sim {
 
@@ -63,13 +64,16 @@ void expect_ids_in_range(const isa::Program& program) {
 
 Outcome simulate(const isa::Program& program, const isa::Machine& machine, const Timing& timing,
                  const Inputs& inputs, const Options& options) {
-  (void)timing;
   isa::expect_machine(program, machine);
   expect_ids_in_range(program);
   Execution execution(program, machine, inputs, options);
   Outcome outcome;
-  outcome.status = run_streams(program, execution);
-  outcome.faults = execution.faults();
+  if (options.timing) {
+    run_machine(program, machine, timing, execution, options, outcome);
+  } else {
+    outcome.status = run_streams(program, execution);
+    outcome.faults = execution.faults();
+  }
   if (outcome.status == Status::done) {
     outcome.outputs = execution.outputs();
   }

@@ -1,0 +1,41 @@
+// The machine without its kernel: five engines, semaphores, ports and the DMA system, activated at given times.
+//
+// The written priority for everything that is due at one instant: DMA first (so that completions are seen), then the
+// engines in the order Tensor, Vector, Scalar, GpSimd, Sync; within an engine, program order.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "sim/machine/engine.hpp"
+
+namespace systole::sim {
+
+class Core {
+ public:
+  Core(const isa::Program& program, const isa::Machine& machine, const Timing& timing,
+       Execution& execution, const Options& options, Clock& clock);
+
+  // Everything that is due at `now`. False: the run is over, or an instruction was refused.
+  bool dispatch(Ticks now);
+
+  // After the last event.
+  void finish(Outcome& outcome, Ticks now);
+
+ private:
+  void on_transfer_end(const TransferEnd& end);
+  [[nodiscard]] bool report_blocked(Ticks now);
+  void fill_report(Outcome& outcome);
+
+  Execution& execution_;
+  Report report_;
+  Trace trace_;
+  Semaphores semaphores_;
+  Ports ports_;
+  Attribution attribution_;
+  Dma dma_;
+  Shared shared_;
+  std::vector<std::unique_ptr<Engine>> engines_;
+};
+
+}  // namespace systole::sim

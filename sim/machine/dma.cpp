@@ -1,0 +1,232 @@
+#include "sim/machine/dma.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace systole::sim {
+
+Dma::Dma(const isa::Machine& machine, const Timing& timing, Clock& clock, Listener listener)
+    : machine_(machine),
+      timing_(timing),
+      clock_(clock),
+      listener_(std::move(listener)),
+      engines_(static_cast<std::size_t>(machine.dma_engines)),
+      order_(static_cast<std::size_t>(machine.dma_rings)),
+      ring_reports_(static_cast<std::size_t>(machine.dma_rings)) {
+  for (Engine& engine : engines_) {
+    engine.queues.resize(static_cast<std::size_t>(machine.dma_rings));
+  }
+}
+
+std::uint32_t Dma::new_transfer() {
+  if (free_.empty()) {
+    transfers_.emplace_back();
+    return static_cast<std::uint32_t>(transfers_.size() - 1);
+  }
+  const std::uint32_t index = free_.back();
+  free_.pop_back();
+  transfers_[index] = {};
+  return index;
+}
+
+std::int64_t Dma::descriptor_time(const TransferShape& shape, int rings, int busy) const {
+  const auto bytes = static_cast<double>(shape.descriptor_bytes);
+  double ns = bytes / (timing_.dma_engine_bytes_per_ns * shape.rate_fraction);
+  if (const std::int64_t hbm = shape.hbm_read + shape.hbm_written; hbm > 0 && shape.bytes > 0) {
+    const double hbm_bytes = bytes * static_cast<double>(hbm) / static_cast<double>(shape.bytes);
+    ns = std::max(ns, hbm_bytes * busy / timing_.hbm_bytes_per_ns);
+  }
+  if (shape.pays_row_floor) {
+    ns = std::max({ns, timing_.dma_row_ns, timing_.dma_ring_row_ns / rings});
+  }
+  if (timing_.short_row_bytes_per_ns > 0 && shape.descriptor_bytes < timing_.short_row_bytes) {
+    ns = std::max(ns, bytes * machine_.dma_engines / timing_.short_row_bytes_per_ns);
+  }
+  const double ticks = ns * timing_.tick_ghz * (1 << fraction_bits);
+  return std::max<std::int64_t>(1, std::llround(ticks));
+}
+
+Ticks Dma::service_end(const Engine& engine) const {
+  const std::int64_t time = engine.serving * engine.each;
+  return engine.start +
+         Ticks(std::max<std::int64_t>(1, (time + (1 << fraction_bits) - 1) >> fraction_bits));
+}
+
+void Dma::trigger(const TransferShape& shape, int ring, isa::SourceId source,
+                  isa::SemaphoreId signal, std::int64_t tag, Ticks now) {
+  const auto r = static_cast<std::size_t>(ring);
+  const std::uint32_t index = new_transfer();
+  Transfer& transfer = transfers_[index];
+  transfer.shape = shape;
+  transfer.end = {source, signal, ring, tag, {}, {}};
+  ++open_;
+  order_[r].waiting.push_back(index);
+  ring_reports_[r].transfers += 1;
+  ring_reports_[r].bytes += shape.bytes;
+  ring_reports_[r].rows += shape.descriptors;
+
+  Ticks arrival = now + ticks_of_ns(timing_, timing_.dma_start_ns);
+  const Ticks stagger = ticks_of_ns(timing_, timing_.dma_stagger_ns);
+  for (std::size_t e = 0; e < engines_.size(); ++e) {
+    if (shape.share[e] == 0) {
+      continue;
+    }
+    Engine& engine = engines_[e];
+    Queue& queue = engine.queues[r];
+    engine.queued += queue.empty() ? 1 : 0;
+    queue.parts.push_back({index, shape.share[e], arrival});
+    ++transfer.open_parts;
+    if (!engine.busy) {
+      engine.due = std::min(engine.due, arrival);
+    } else if (engine.alone && engine.ring != ring) {
+      make_room(engine, arrival);
+    }
+    clock_.wake(dma_unit, engine.due);
+    arrival += stagger;
+  }
+  if (transfer.open_parts == 0) {  // nothing to move: complete after the start-up
+    transfer.open_parts = 1;
+    part_done(index, arrival);
+  }
+}
+
+// An engine that serves one ring for long stops at the next descriptor after another ring's work arrives.
+void Dma::make_room(Engine& engine, Ticks arrival) {
+  if (arrival >= engine.due) {
+    return;
+  }
+  const std::int64_t passed = std::max<std::int64_t>(0, (arrival - engine.start).count())
+                              << fraction_bits;
+  const std::int64_t kept =
+      std::clamp<std::int64_t>((passed + engine.each - 1) / engine.each, 1, engine.serving);
+  Queue& queue = engine.queues[static_cast<std::size_t>(engine.ring)];
+  queue.parts[queue.head].descriptors += engine.serving - kept;
+  engine.serving = kept;
+  engine.due = service_end(engine);
+}
+
+void Dma::step(Ticks now) {
+  Ticks next = never;
+  for (Engine& engine : engines_) {
+    if (engine.due <= now) {
+      if (engine.busy) {
+        finish_service(engine, now);
+      }
+      start_service(engine, now);
+    }
+    next = std::min(next, engine.due);
+  }
+  if (next < never) {
+    clock_.wake(dma_unit, next);
+  }
+}
+
+void Dma::finish_service(Engine& engine, Ticks now) {
+  engine.busy = false;
+  engine_busy_ += now - engine.start;
+  if (--busy_engines_ == 0) {
+    any_busy_ += now - busy_since_;
+  }
+  Queue& queue = engine.queues[static_cast<std::size_t>(engine.ring)];
+  Part& part = queue.parts[queue.head];
+  const std::uint32_t index = part.transfer;
+  if (part.descriptors > 0) {
+    return;
+  }
+  ++queue.head;
+  if (queue.empty()) {
+    --engine.queued;
+    queue.parts.clear();
+    queue.head = 0;
+  } else if (queue.head > 64 && queue.head * 2 > queue.parts.size()) {
+    queue.parts.erase(queue.parts.begin(),
+                      queue.parts.begin() + static_cast<std::ptrdiff_t>(queue.head));
+    queue.head = 0;
+  }
+  part_done(index, now);
+}
+
+void Dma::start_service(Engine& engine, Ticks now) {
+  const auto rings = static_cast<int>(engine.queues.size());
+  int active = 0;
+  int chosen = -1;
+  engine.due = never;
+  for (int i = 1, seen = 0; i <= rings && seen < engine.queued; ++i) {
+    const int ring = (engine.last_ring + i) % rings;
+    const Queue& queue = engine.queues[static_cast<std::size_t>(ring)];
+    if (queue.empty()) {
+      continue;
+    }
+    ++seen;
+    const Ticks arrival = queue.parts[queue.head].arrival;
+    if (arrival <= now) {
+      ++active;
+      chosen = chosen < 0 ? ring : chosen;
+    } else {
+      engine.due = std::min(engine.due, arrival);
+    }
+  }
+  if (chosen < 0) {
+    return;
+  }
+  Queue& queue = engine.queues[static_cast<std::size_t>(chosen)];
+  Part& part = queue.parts[queue.head];
+  Transfer& transfer = transfers_[part.transfer];
+  if (!transfer.started) {
+    transfer.started = true;
+    transfer.end.began = now;
+  }
+  if (busy_engines_++ == 0) {
+    busy_since_ = now;
+  }
+  engine.busy = true;
+  engine.start = now;
+  engine.ring = chosen;
+  engine.last_ring = chosen;
+  engine.each = descriptor_time(transfer.shape, active, busy_engines_);
+  // Alone, a longer turn costs nobody anything; it ends early if another ring's work arrives.
+  const std::int64_t turn =
+      (ticks_of_ns(timing_, timing_.dma_quantum_ns).count() * (active == 1 ? 8 : 1))
+      << fraction_bits;
+  engine.serving = std::clamp<std::int64_t>(turn / engine.each, 1, part.descriptors);
+  part.descriptors -= engine.serving;
+  const Ticks next_arrival = engine.due;
+  engine.alone = active == 1;
+  engine.due = service_end(engine);
+  if (engine.alone) {
+    make_room(engine, next_arrival);
+  }
+  listener_.served(transfer.end.source, now, engine.due);
+}
+
+void Dma::part_done(std::uint32_t index, Ticks now) {
+  Transfer& transfer = transfers_[index];
+  transfer.last_byte = std::max(transfer.last_byte, now);
+  if (--transfer.open_parts > 0) {
+    return;
+  }
+  transfer.landed = true;
+  signal_in_order(transfer.end.ring);
+}
+
+void Dma::signal_in_order(int ring) {
+  Order& order = order_[static_cast<std::size_t>(ring)];
+  while (order.head < order.waiting.size() && transfers_[order.waiting[order.head]].landed) {
+    const std::uint32_t index = order.waiting[order.head++];
+    Transfer& transfer = transfers_[index];
+    transfer.end.complete = std::max(
+        transfer.last_byte + ticks_of_ns(timing_, timing_.dma_completion_ns), order.last_signal);
+    order.last_signal = transfer.end.complete;
+    listener_.ended(transfer.end);
+    free_.push_back(index);
+    --open_;
+  }
+  if (order.head > 64 && order.head * 2 > order.waiting.size()) {
+    order.waiting.erase(order.waiting.begin(),
+                        order.waiting.begin() + static_cast<std::ptrdiff_t>(order.head));
+    order.head = 0;
+  }
+}
+
+}  // namespace systole::sim

@@ -1,0 +1,120 @@
+// The DMA system: engines that move descriptors, fed by rings.
+//
+// A triggered transfer appears at its engines after the start-up time, one engine after the other. An engine works on
+// the rings that have something for it in turn, a quantum at a time, descriptors of a ring in order. The time of a
+// descriptor is the largest of: its bytes at the engine's rate (or at its share of the HBM's), the engine's floor, and
+// the ring's floor divided by the number of rings that are active on the engine. A transfer is complete when its last
+// descriptor has landed; completions of one ring are signalled in order. Rings give no other ordering: two transfers of
+// one ring may overlap.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "isa/machine.hpp"
+#include "sim/machine/clock.hpp"
+#include "sim/machine/dma_rows.hpp"
+#include "sim/report/report.hpp"
+#include "sim/timing/timing.hpp"
+
+namespace systole::sim {
+
+// What the rest of the machine learns about a transfer.
+struct TransferEnd {
+  isa::SourceId source;
+  isa::SemaphoreId signal;
+  int ring = 0;
+  std::int64_t tag = 0;  // as given to trigger()
+  Ticks began;           // first packet
+  Ticks complete;        // dependents may start (the signal)
+};
+
+class Dma {
+ public:
+  struct Listener {
+    std::function<void(const TransferEnd&)> ended;
+    std::function<void(isa::SourceId, Ticks, Ticks)>
+        served;  // an engine moves data of the source in [from, until)
+  };
+  Dma(const isa::Machine& machine, const Timing& timing, Clock& clock, Listener listener);
+
+  void trigger(const TransferShape& shape, int ring, isa::SourceId source, isa::SemaphoreId signal,
+               std::int64_t tag, Ticks now);
+  // Does everything that is due at `now`.
+  void step(Ticks now);
+
+  [[nodiscard]] bool idle() const { return open_ == 0; }
+  [[nodiscard]] const std::vector<RingReport>& rings() const { return ring_reports_; }
+  [[nodiscard]] Ticks engine_busy() const { return engine_busy_; }
+  [[nodiscard]] Ticks any_busy() const { return any_busy_; }
+  // Engine time of one descriptor of the shape with `rings` rings active on the engine and `busy` engines at work.
+  [[nodiscard]] std::int64_t descriptor_time(const TransferShape& shape, int rings, int busy) const;
+
+ private:
+  // Times of descriptors have this many fractional bits of a tick.
+  static constexpr int fraction_bits = 8;
+  static constexpr Ticks never = Ticks(std::int64_t{1} << 62);
+
+  struct Transfer {
+    TransferEnd end;
+    TransferShape shape;
+    int open_parts = 0;
+    Ticks last_byte;
+    bool started = false;
+    bool landed = false;
+  };
+  struct Part {  // the descriptors of one transfer on one engine
+    std::uint32_t transfer = 0;
+    std::int64_t descriptors = 0;
+    Ticks arrival;
+  };
+  struct Queue {  // of one ring on one engine
+    std::vector<Part> parts;
+    std::size_t head = 0;
+    [[nodiscard]] bool empty() const { return head == parts.size(); }
+  };
+  struct Engine {
+    std::vector<Queue> queues;
+    Ticks due = never;
+    int queued = 0;      // queues that are not empty
+    int last_ring = 0;   // served last
+    bool busy = false;   // serving [start, due)
+    bool alone = false;  // no other ring had work at `start`
+    Ticks start;
+    int ring = 0;
+    std::int64_t serving = 0;  // descriptors
+    std::int64_t each = 1;     // time of one, with fraction
+  };
+
+  void finish_service(Engine& engine, Ticks now);
+  void start_service(Engine& engine, Ticks now);
+  void make_room(Engine& engine, Ticks arrival);
+  void part_done(std::uint32_t index, Ticks now);
+  void signal_in_order(int ring);
+  [[nodiscard]] std::uint32_t new_transfer();
+  [[nodiscard]] Ticks service_end(const Engine& engine) const;
+
+  const isa::Machine& machine_;
+  const Timing& timing_;
+  Clock& clock_;
+  Listener listener_;
+  std::vector<Engine> engines_;
+  std::vector<Transfer> transfers_;
+  std::vector<std::uint32_t> free_;
+  struct Order {  // transfers of a ring, in order of their triggers
+    std::vector<std::uint32_t> waiting;
+    std::size_t head = 0;
+    Ticks last_signal;
+  };
+  std::vector<Order> order_;
+  std::vector<RingReport> ring_reports_;
+  std::int64_t open_ = 0;
+  int busy_engines_ = 0;
+  Ticks engine_busy_;
+  Ticks any_busy_;
+  Ticks busy_since_;  // first engine of the current stretch started
+};
+
+}  // namespace systole::sim

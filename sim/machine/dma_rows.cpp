@@ -1,0 +1,142 @@
+#include "sim/machine/dma_rows.hpp"
+
+#include <algorithm>
+
+namespace systole::sim {
+namespace {
+
+// Partitions that the pattern touches, counted per engine.
+std::vector<std::int64_t> partitions_per_engine(const isa::DmaAccess& access,
+                                                const isa::Machine& machine) {
+  const int per_engine =
+      std::max(1, (machine.partitions + machine.dma_engines - 1) / machine.dma_engines);
+  std::vector<bool> touched(static_cast<std::size_t>(machine.partitions), false);
+  touched[static_cast<std::size_t>(access.partition)] = true;
+  for (int d = 0; d < access.rank; ++d) {
+    const isa::DmaDim& dim = access.dims[static_cast<std::size_t>(d)];
+    if (!dim.across || dim.extent == 1) {
+      continue;
+    }
+    std::vector<bool> next(touched.size(), false);
+    for (std::size_t p = 0; p < touched.size(); ++p) {
+      for (std::int32_t i = 0; touched[p] && i < dim.extent; ++i) {
+        const std::int64_t to = static_cast<std::int64_t>(p) + dim.stride * i;
+        if (to >= 0 && to < machine.partitions) {
+          next[static_cast<std::size_t>(to)] = true;
+        }
+      }
+    }
+    touched = std::move(next);
+  }
+  std::vector<std::int64_t> count(static_cast<std::size_t>(machine.dma_engines), 0);
+  for (std::size_t p = 0; p < touched.size(); ++p) {
+    count[p / static_cast<std::size_t>(per_engine)] += touched[p] ? 1 : 0;
+  }
+  return count;
+}
+
+// `total` split in proportion to the weights; the first engines take what is left over.
+std::vector<std::int64_t> split(std::int64_t total, const std::vector<std::int64_t>& weights) {
+  std::int64_t sum = 0;
+  for (const std::int64_t weight : weights) {
+    sum += weight;
+  }
+  std::vector<std::int64_t> share(weights.size(), 0);
+  std::int64_t given = 0;
+  for (std::size_t e = 0; e < weights.size(); ++e) {
+    share[e] = sum == 0 ? 0 : total * weights[e] / sum;
+    given += share[e];
+  }
+  for (std::size_t e = 0; given < total && e < share.size();
+       e = e + 1 == share.size() ? 0 : e + 1) {
+    if (weights[e] > 0) {
+      ++share[e];
+      ++given;
+    }
+  }
+  return share;
+}
+
+std::vector<std::int64_t> weights_of(const isa::DmaAccess& source,
+                                     const isa::DmaAccess& destination,
+                                     const isa::Machine& machine) {
+  if (destination.space == isa::Space::sbuf) {
+    return partitions_per_engine(destination, machine);
+  }
+  if (source.space == isa::Space::sbuf) {
+    return partitions_per_engine(source, machine);
+  }
+  return std::vector<std::int64_t>(static_cast<std::size_t>(machine.dma_engines), 1);
+}
+
+// Descriptors after merging, given the runs of both sides together and of the HBM side alone.
+void cut(TransferShape& shape, std::int64_t rows, std::int64_t hbm_run_bytes,
+         const Timing& timing) {
+  const std::int64_t row = std::max<std::int64_t>(1, shape.bytes / std::max<std::int64_t>(rows, 1));
+  shape.descriptor_bytes = row;
+  shape.descriptors = rows;
+  const std::int64_t merged =
+      std::min<std::int64_t>(hbm_run_bytes, timing.dma_merge_bytes) / row * row;
+  if (merged > row) {
+    shape.descriptor_bytes = merged;
+    shape.descriptors = (shape.bytes + merged - 1) / merged;
+  }
+}
+
+std::int64_t run_bytes(const isa::DmaAccess& access) {
+  return isa::contiguous_run(access) * isa::size_of(access.dtype);
+}
+
+}  // namespace
+
+TransferShape shape_of(const isa::Dma& dma, const isa::Machine& machine, const Timing& timing) {
+  TransferShape shape;
+  const std::int64_t elements = isa::elements(dma.source);
+  const std::int64_t source_bytes = elements * isa::size_of(dma.source.dtype);
+  const std::int64_t destination_bytes = elements * isa::size_of(dma.destination.dtype);
+  const bool from_hbm = dma.source.space == isa::Space::hbm;
+  const bool to_hbm = dma.destination.space == isa::Space::hbm;
+  shape.bytes = std::max(source_bytes, destination_bytes);
+  shape.hbm_read =
+      (from_hbm ? source_bytes : 0) + (dma.accumulate && to_hbm ? destination_bytes : 0);
+  shape.hbm_written = to_hbm ? destination_bytes : 0;
+  if (dma.transpose) {
+    const std::int64_t block = 2048;  // granule of service; the path has its own blocks
+    shape.descriptor_bytes = std::min(block, std::max<std::int64_t>(shape.bytes, 1));
+    shape.descriptors = (shape.bytes + block - 1) / block;
+    shape.rate_fraction = from_hbm || to_hbm ? timing.dma_transpose_hbm : timing.dma_transpose_sbuf;
+    shape.pays_row_floor = false;
+  } else {
+    const std::int64_t hbm_run =
+        std::max(from_hbm ? run_bytes(dma.source) : 0, to_hbm ? run_bytes(dma.destination) : 0);
+    cut(shape, isa::rows(dma.source, dma.destination), hbm_run, timing);
+  }
+  if (dma.accumulate) {
+    shape.rate_fraction *= timing.dma_accumulate;
+  }
+  shape.share = split(shape.descriptors, weights_of(dma.source, dma.destination, machine));
+  return shape;
+}
+
+TransferShape shape_of(const isa::DmaIndirect& dma, const isa::Machine& machine,
+                       const Timing& timing) {
+  TransferShape shape;
+  const std::int64_t elements = isa::elements(dma.rows_side);
+  const std::int64_t rows = dma.rows_side.rank > 0 ? dma.rows_side.dims[0].extent : 1;
+  const std::int64_t table_bytes = elements * isa::size_of(dma.table.dtype);
+  const std::int64_t side_bytes = elements * isa::size_of(dma.rows_side.dtype);
+  const bool side_in_hbm = dma.rows_side.space == isa::Space::hbm;
+  shape.bytes = std::max(table_bytes, side_bytes);
+  shape.hbm_read = dma.scatter ? (side_in_hbm ? side_bytes : 0) : table_bytes;
+  shape.hbm_written = dma.scatter ? table_bytes : (side_in_hbm ? side_bytes : 0);
+  isa::DmaAccess row = dma.rows_side;  // one row: the pattern without its first dim
+  row.rank = static_cast<std::int8_t>(std::max(0, row.rank - 1));
+  for (int d = 1; d < dma.rows_side.rank; ++d) {
+    row.dims[static_cast<std::size_t>(d - 1)] = dma.rows_side.dims[static_cast<std::size_t>(d)];
+  }
+  cut(shape, rows * isa::rows(dma.table, row), 0, timing);
+  shape.share = split(shape.descriptors, weights_of(dma.table, dma.rows_side, machine));
+  return shape;
+}
+
+}  // namespace systole::sim

@@ -1,0 +1,38 @@
+#include "sim/report/attribution.hpp"
+
+#include <algorithm>
+
+namespace systole::sim {
+
+void Attribution::charge(isa::SourceId source, Ticks time) {
+  if (source.valid() && source.index() < shares_.size()) {
+    shares_[source.index()] += time;
+  } else {
+    unknown_ += time;
+  }
+}
+
+void Attribution::advance(Ticks to, isa::SourceId next) {
+  while (frontier_ < to) {
+    const auto busy = std::find_if(lanes_.begin(), lanes_.end(),
+                                   [this](const Lane& lane) { return lane.until > frontier_; });
+    const Ticks end = busy == lanes_.end() ? to : std::min(to, busy->until);
+    charge(busy == lanes_.end() ? next : busy->source, end - frontier_);
+    frontier_ = end;
+  }
+}
+
+void Attribution::serve(int lane, isa::SourceId source, Ticks now, Ticks until) {
+  advance(now, source);
+  Lane& served = lanes_[static_cast<std::size_t>(lane)];
+  if (until >= served.until) {
+    served = {until, source};
+  }
+  last_ = source;
+}
+
+void Attribution::finish(Ticks total) {
+  advance(total, last_);
+}
+
+}  // namespace systole::sim

@@ -7,6 +7,11 @@ namespace systole::solver {
 
 Result run_local(const Problem& problem, const Budget& budget);
 Result run_greedy(const Problem& problem, const Budget& budget);
+Result run_rule(const Problem& problem, const Budget& budget);
+Result run_xla(const Problem& problem, const Budget& budget);
+Result run_smartmem(const Problem& problem, const Budget& budget);
+Result run_neocpu(const Problem& problem, const Budget& budget);
+Result run_vtensor(const Problem& problem, const Budget& budget);
 Result run_exact(const Problem& problem, const Budget& budget);
 Result run_brute_force(const Problem& problem, const Budget& budget);
 

@@ -48,7 +48,7 @@ using rules::Context;
 bool extents_fit(const std::vector<std::int64_t>& extents) {
   return extents.size() <= static_cast<std::size_t>(tensor_rank_max) &&
          std::all_of(extents.begin(), extents.end(),
-                     [](std::int64_t e) { return e >= 1 && e <= tensor_bytes_max; });
+                     [](std::int64_t e) { return e >= 0 && e <= tensor_bytes_max; });
 }
 
 // Storage axis i holds logical axis order[i], padded.

@@ -566,7 +566,7 @@ TEST_CASE("the program's tensors fit together and into HBM") {
       {"(1,0) storage", "(1,2) storage", "do not describe one array"},
       {"storage (128,64)", "storage (127,64)", "do not describe one array"},
       {"storage (128,64)", "storage (128)", "do not describe one array"},
-      {"storage (64,128)", "storage (64,0)", "out of range"},
+      {"storage (64,128)", "storage (64,-1)", "out of range"},
       {"storage (64,128)", "storage (64,9223372036854775807)", "out of range"},
       {"storage (64,128)", "storage (640,128000)", "bytes, HBM has 16777216"},
       {"\"y\"", "\"x\"", "two inputs or outputs are named \"x\""},

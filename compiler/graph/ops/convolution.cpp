@@ -88,7 +88,8 @@ Array convolve(const Array& input, const Array& weights, std::int64_t groups, co
       for (std::int64_t first = 0; first < pixels; first += block) {
         const std::int64_t count = std::min(block, pixels - first);
         unfold(panel, image, channels, s, first, count);
-        result.noalias() = kernel_panel * panel;
+        result.setZero(features, count);  // sums start from +0, also those of a single product
+        result.noalias() += kernel_panel * panel;
         with_element(out.type, [&](auto* tag) {
           using T = std::remove_pointer_t<decltype(tag)>;
           for (std::int64_t f = 0; f < features; ++f) {

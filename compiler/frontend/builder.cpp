@@ -1,6 +1,7 @@
 #include "compiler/frontend/builder.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -15,25 +16,26 @@ namespace systole::frontend {
 namespace {
 
 // Elements touched by one evaluation, products included: the currency of the folding budget.
-std::int64_t work_of(const graph::Graph& graph, const graph::Node& node) {
-  const auto size = [&](TensorId id) { return graph::elements(graph.tensors[id].shape); };
-  std::int64_t work = size(node.output);
-  for (const TensorId id : node.inputs) {
-    work += size(id);
+std::int64_t work_of(const graph::Op& op, const std::vector<graph::TensorType>& operands,
+                     std::int64_t result) {
+  std::int64_t work = result;
+  for (const graph::TensorType& operand : operands) {
+    work += graph::elements(operand.shape);
   }
   std::int64_t repeat = 1;
-  if (const auto* product = std::get_if<graph::Contraction>(&node.op)) {
+  if (const auto* product = std::get_if<graph::Contraction>(&op)) {
     for (std::size_t i = 0; i < product->lhs.size(); ++i) {
       const bool kept = std::find(product->out.begin(), product->out.end(), product->lhs[i]) !=
                         product->out.end();
-      repeat *= kept ? 1 : std::max<std::int64_t>(1, graph.tensors[node.inputs[0]].shape[i]);
+      repeat *= kept ? 1 : std::max<std::int64_t>(1, operands[0].shape[i]);
     }
-  } else if (std::holds_alternative<graph::Convolution>(node.op)) {
-    const Shape& kernel = graph.tensors[node.inputs[1]].shape;
-    repeat = std::max<std::int64_t>(1, size(node.inputs[1]) / std::max<std::int64_t>(1, kernel[0]));
-  } else if (const auto* pool = std::get_if<graph::Window>(&node.op)) {
+  } else if (std::holds_alternative<graph::Convolution>(op)) {
+    const Shape& kernel = operands[1].shape;
+    repeat =
+        std::max<std::int64_t>(1, graph::elements(kernel) / std::max<std::int64_t>(1, kernel[0]));
+  } else if (const auto* pool = std::get_if<graph::Window>(&op)) {
     for (const std::int64_t extent : pool->kernel) {
-      repeat *= std::max<std::int64_t>(1, extent);
+      repeat = repeat > (std::int64_t{1} << 31U) ? repeat : repeat * extent;
     }
   }
   const std::int64_t limit = std::numeric_limits<std::int64_t>::max() / 4;
@@ -151,23 +153,25 @@ TensorId Builder::filled(const Shape& shape, double value, ElementType type) {
   check_size(shape);
   account(graph::elements(shape) * graph::size_of(type));
   Array array = graph::make_array(type, shape);
-  if (value != 0) {
-    Array one = graph::make_array(type, {});
-    graph::set(one, 0, value);
-    for (std::size_t at = 0; at < array.data.size(); at += one.data.size()) {
-      std::copy(one.data.begin(), one.data.end(),
-                array.data.begin() + static_cast<std::ptrdiff_t>(at));
+  if (value != 0 && !array.data.empty()) {
+    graph::set(array, 0, value);
+    const std::size_t total = array.data.size();  // doubled until full: a memory copy, not a loop
+    for (std::size_t done = static_cast<std::size_t>(graph::size_of(type)); done < total;) {
+      const std::size_t more = std::min(done, total - done);
+      std::memcpy(array.data.data() + done, array.data.data(), more);
+      done += more;
     }
   }
   return graph::add_constant(graph_, origin_ + "/filled", std::move(array));
 }
 
-// The operator in the main graph, or its value where all operands are constants and the result is small enough.
-TensorId Builder::place(const std::vector<TensorId>& inputs, const Emit& emit) {
+// The operator in the graph, or its value where all operands are constants and the result is small enough.
+TensorId Builder::place(graph::Op op, std::vector<TensorId> inputs,
+                        const graph::TensorType& requested) {
   const bool all_constant =
       std::all_of(inputs.begin(), inputs.end(), [&](TensorId id) { return is_constant(id); });
   if (all_constant && !inputs.empty()) {
-    const TensorId folded = fold(inputs, emit);
+    const TensorId folded = fold(op, inputs, requested);
     if (folded.valid()) {
       return folded;
     }
@@ -175,49 +179,47 @@ TensorId Builder::place(const std::vector<TensorId>& inputs, const Emit& emit) {
   if (static_cast<std::int64_t>(graph_.nodes.size()) >= options_.nodes) {
     fail(fmt::format("the model needs more than {} operators", options_.nodes));
   }
-  const TensorId out = emit(graph_, inputs);
+  const TensorId out =
+      graph::add_node(graph_, origin_, std::move(op), std::move(inputs), requested);
   check_size(shape(out));
   return out;
 }
 
-TensorId Builder::fold(const std::vector<TensorId>& inputs, const Emit& emit) {
-  graph::Graph scratch;
-  std::vector<TensorId> operands;
+TensorId Builder::fold(const graph::Op& op, const std::vector<TensorId>& inputs,
+                       const graph::TensorType& requested) {
+  std::vector<graph::TensorType> types;
+  std::vector<const Array*> values;
   std::int64_t operand_elements = 0;
-  bool has_data = true;
   for (const TensorId id : inputs) {
-    operands.push_back(scratch.tensors.add(graph_.tensors[id]));
+    types.push_back(graph::type_of(graph_.tensors[id]));
+    values.push_back(value(id));
     operand_elements += count(id);
-    has_data = has_data && graph_.tensors[id].data != nullptr;
   }
-  const TensorId out = emit(scratch, operands);
-  const graph::Tensor& tensor = scratch.tensors[out];
-  check_size(tensor.shape);
-  const std::int64_t elements = graph::elements(tensor.shape);
-  if (elements > std::max(options_.fold_elements, operand_elements)) {
+  const graph::TensorType result = graph::infer(op, origin_, types, requested);
+  check_size(result.shape);
+  const std::int64_t size = graph::elements(result.shape);
+  if (size > std::max(options_.fold_elements, operand_elements)) {
     return {};
   }
-  if (!has_data) {
-    return graph::add_weight(graph_, origin_ + "/weight", tensor.type, tensor.shape);
+  if (std::find(values.begin(), values.end(), nullptr) != values.end()) {
+    return graph::add_weight(graph_, origin_ + "/weight", result.type, result.shape);
   }
-  const graph::Node& node = scratch.nodes[tensor.producer];
-  const std::int64_t work = work_of(scratch, node);
+  const std::int64_t work = work_of(op, types, size);
   if (work > work_left_) {
     return {};
   }
   work_left_ -= work;
-  account(elements * graph::size_of(tensor.type));
-  std::vector<const Array*> values;
-  for (const TensorId id : node.inputs) {
-    values.push_back(scratch.tensors[id].data.get());
-  }
-  return graph::add_constant(graph_, origin_ + "/folded", graph::evaluate(scratch, node, values));
+  account(size * graph::size_of(result.type));
+  return graph::add_constant(graph_, origin_ + "/folded",
+                             graph::evaluate(op, origin_, values, result));
 }
 
 TensorId Builder::node(graph::Op op, std::vector<TensorId> inputs) {
-  return place(inputs, [&](graph::Graph& graph, const std::vector<TensorId>& operands) {
-    return graph::add_node(graph, origin_, op, operands);
-  });
+  graph::TensorType requested;
+  if (!inputs.empty()) {
+    requested = graph::type_of(graph_.tensors[inputs[0]]);
+  }
+  return place(std::move(op), std::move(inputs), requested);
 }
 
 TensorId Builder::map(MapFunction function, std::vector<TensorId> inputs, double alpha,
@@ -229,9 +231,7 @@ TensorId Builder::cast(TensorId x, ElementType to) {
   if (type(x) == to) {
     return x;
   }
-  return place({x}, [&](graph::Graph& graph, const std::vector<TensorId>& operands) {
-    return graph::add_cast(graph, origin_, operands[0], to);
-  });
+  return place(graph::Map{.function = MapFunction::cast}, {x}, {to, shape(x)});
 }
 
 TensorId Builder::reduce(ReduceFunction function, TensorId x, std::vector<int> axes, bool keep) {
@@ -264,9 +264,7 @@ TensorId Builder::reshape(TensorId x, const Shape& target) {
     fail(fmt::format("cannot reshape {} to {}: different numbers of elements",
                      graph::to_string(shape(x)), graph::to_string(target)));
   }
-  return place({x}, [&](graph::Graph& graph, const std::vector<TensorId>& operands) {
-    return graph::add_reshape(graph, origin_, operands[0], target);
-  });
+  return place(graph::Reshape{}, {x}, {type(x), target});
 }
 
 TensorId Builder::transpose(TensorId x, const std::vector<int>& perm) {
@@ -280,9 +278,7 @@ TensorId Builder::expand(TensorId x, const Shape& target) {
   if (shape(x) == target) {
     return x;
   }
-  return place({x}, [&](graph::Graph& graph, const std::vector<TensorId>& operands) {
-    return graph::add_expand(graph, origin_, operands[0], target);
-  });
+  return place(graph::Expand{}, {x}, {type(x), target});
 }
 
 TensorId Builder::slice(TensorId x, const Integers& starts, const Integers& steps,
@@ -291,9 +287,7 @@ TensorId Builder::slice(TensorId x, const Integers& starts, const Integers& step
   if (shape(x) == target && forward) {
     return x;
   }
-  return place({x}, [&](graph::Graph& graph, const std::vector<TensorId>& operands) {
-    return graph::add_slice(graph, origin_, operands[0], starts, steps, target);
-  });
+  return place(graph::Slice{starts, steps}, {x}, {type(x), target});
 }
 
 TensorId Builder::slice_axis(TensorId x, int axis, std::int64_t start, std::int64_t extent,

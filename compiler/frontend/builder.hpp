@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,7 +33,8 @@ class Builder {
   void set_origin(std::string origin) { origin_ = std::move(origin); }
   [[nodiscard]] const std::string& origin() const { return origin_; }
 
-  [[nodiscard]] const Shape& shape(TensorId id) const { return graph_.tensors[id].shape; }
+  // By value: a reference would dangle as soon as another tensor is added.
+  [[nodiscard]] Shape shape(TensorId id) const { return graph_.tensors[id].shape; }
   [[nodiscard]] int rank(TensorId id) const { return static_cast<int>(shape(id).size()); }
   [[nodiscard]] std::int64_t extent(TensorId id, int axis) const;
   [[nodiscard]] std::int64_t count(TensorId id) const { return graph::elements(shape(id)); }
@@ -92,9 +92,9 @@ class Builder {
   void check_size(const Shape& shape) const;
 
  private:
-  using Emit = std::function<TensorId(graph::Graph&, const std::vector<TensorId>&)>;
-  TensorId place(const std::vector<TensorId>& inputs, const Emit& emit);
-  TensorId fold(const std::vector<TensorId>& inputs, const Emit& emit);
+  TensorId place(graph::Op op, std::vector<TensorId> inputs, const graph::TensorType& requested);
+  TensorId fold(const graph::Op& op, const std::vector<TensorId>& inputs,
+                const graph::TensorType& requested);
   TensorId node(graph::Op op, std::vector<TensorId> inputs);
   void account(std::int64_t bytes);
 

@@ -101,10 +101,12 @@ std::int64_t Call::integer(std::string_view name, std::int64_t otherwise) const 
 
 double Call::real(std::string_view name, double otherwise) const {
   const auto* found = attribute(name);
-  if (found != nullptr && !found->has_f()) {
+  if (found != nullptr && !found->has_f() && !found->has_i()) {
     fail(fmt::format("attribute '{}' is not a number", name));
   }
-  return found == nullptr ? otherwise : static_cast<double>(found->f());
+  return found == nullptr ? otherwise
+         : found->has_f() ? static_cast<double>(found->f())
+                          : static_cast<double>(found->i());
 }
 
 std::string Call::text(std::string_view name, std::string otherwise) const {

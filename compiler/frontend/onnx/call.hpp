@@ -54,7 +54,7 @@ struct Call {
   }
   [[nodiscard]] const std::vector<TensorId>& sequence(int i) const;
   [[nodiscard]] std::vector<TensorId> inputs() const;  // all, none omitted
-  [[nodiscard]] const Shape& shape(int i) const { return build.shape(input(i)); }
+  [[nodiscard]] Shape shape(int i) const { return build.shape(input(i)); }
   [[nodiscard]] int rank(int i) const { return build.rank(input(i)); }
   [[nodiscard]] ElementType type(int i) const { return build.type(input(i)); }
 

@@ -1,0 +1,280 @@
+#include "compiler/layout/cost_model.hpp"
+
+#include <cmath>
+#include <filesystem>
+#include <numeric>
+
+#include "compiler/layout/pricing/work.hpp"
+#include "isa/base/yaml.hpp"
+
+namespace systole::layout {
+
+namespace {
+
+using graph::TensorId;
+
+constexpr auto fields() {
+  using C = CostModel;
+  using yaml::Field;
+  constexpr double any = yaml::unbounded;
+  constexpr auto required = yaml::required;
+  const char* cycles = "cycles";
+  return std::tuple{
+      Field{"machine", &C::machine, "", -any, any, required, "name of the machine that it is for"},
+      Field{"column", &C::column, cycles, 0, 1e9, required, "per moving column of the array"},
+      Field{"column_fp32", &C::column_fp32, cycles, 0, 1e9, required, "per moving column in fp32"},
+      Field{"stationary_column", &C::stationary_column, cycles, 0, 1e9, required,
+            "per column of a stationary operand"},
+      Field{"vector_element", &C::vector_element, cycles, 0, 1e9, required,
+            "per element of a partition, vector engine"},
+      Field{"scalar_element", &C::scalar_element, cycles, 0, 1e9, required,
+            "per element of a partition, scalar engine"},
+      Field{"gpsimd_element", &C::gpsimd_element, cycles, 0, 1e9, required,
+            "per element of a partition, GpSimd"},
+      Field{"instruction", &C::instruction, cycles, 0, 1e9, required,
+            "per instruction of these engines"},
+      Field{"short_row", &C::short_row, cycles, 0, 1e9, required,
+            "per DMA row below long_row, of one DMA engine"},
+      Field{"long_byte", &C::long_byte, cycles, 0, 1e9, required,
+            "per byte of longer rows, of one DMA engine"},
+      Field{"transfer", &C::transfer, cycles, 0, 1e9, required, "per DMA start that is waited for"},
+      Field{"handover", &C::handover, cycles, 0, 1e9, required,
+            "per wait of one engine for another"},
+      Field{"column_min", &C::column_min, "columns", 0, 1e6, required,
+            "least columns of an instruction"},
+      Field{"long_row", &C::long_row, "bytes", 1, 1e9, required,
+            "from which a DMA row costs its bytes"},
+      Field{"resident_share", &C::resident_share, "", 0, 1, required,
+            "of a partition of SBUF; larger tensors are streamed"},
+      Field{"unhidden", &C::unhidden, "", 0, 1, required,
+            "share of the less busy engines' work that shows"},
+  };
+}
+
+bool is_path(const std::string& name) {
+  return name.find('/') != std::string::npos || name.ends_with(".yaml");
+}
+
+// Relabellings share their operand's storage, so they share what ties it to HBM.
+class Roots {
+ public:
+  explicit Roots(std::size_t count) : parent_(count) {
+    std::iota(parent_.begin(), parent_.end(), std::size_t{0});
+  }
+  std::size_t find(TensorId tensor) {
+    std::size_t i = tensor.index();
+    while (parent_[i] != i) {
+      parent_[i] = parent_[parent_[i]];
+      i = parent_[i];
+    }
+    return i;
+  }
+  void join(TensorId a, TensorId b) { parent_[find(a)] = find(b); }
+
+ private:
+  std::vector<std::size_t> parent_;
+};
+
+}  // namespace
+
+std::string_view name_of(Feature feature) {
+  switch (feature) {
+    case Feature::column:
+      return "column";
+    case Feature::column_fp32:
+      return "column_fp32";
+    case Feature::stationary_column:
+      return "stationary_column";
+    case Feature::vector_element:
+      return "vector_element";
+    case Feature::scalar_element:
+      return "scalar_element";
+    case Feature::gpsimd_element:
+      return "gpsimd_element";
+    case Feature::instruction:
+      return "instruction";
+    case Feature::short_row:
+      return "short_row";
+    case Feature::long_byte:
+      return "long_byte";
+    case Feature::transfer:
+      return "transfer";
+    case Feature::handover:
+      return "handover";
+  }
+  return "?";
+}
+
+double coefficient(const CostModel& model, Feature feature) {
+  switch (feature) {
+    case Feature::column:
+      return model.column;
+    case Feature::column_fp32:
+      return model.column_fp32;
+    case Feature::stationary_column:
+      return model.stationary_column;
+    case Feature::vector_element:
+      return model.vector_element;
+    case Feature::scalar_element:
+      return model.scalar_element;
+    case Feature::gpsimd_element:
+      return model.gpsimd_element;
+    case Feature::instruction:
+      return model.instruction;
+    case Feature::short_row:
+      return model.short_row;
+    case Feature::long_byte:
+      return model.long_byte;
+    case Feature::transfer:
+      return model.transfer;
+    case Feature::handover:
+      return model.handover;
+  }
+  return 0;
+}
+
+std::string find_cost_file(const std::string& name_or_file) {
+  namespace fs = std::filesystem;
+  if (is_path(name_or_file)) {
+    return name_or_file;
+  }
+  const std::string machine = name_or_file.substr(0, name_or_file.find('.'));
+  const fs::path folder = fs::path(isa::find_machine_file(machine)).parent_path() / "costs";
+  const fs::path file = folder / (name_or_file + ".yaml");
+  std::error_code error;
+  if (!fs::is_regular_file(file, error)) {
+    throw Error("costs", "\"" + name_or_file + "\" is unknown",
+                "give a file, or a name such as " + machine + ".analytic");
+  }
+  return file.string();
+}
+
+CostModel read_cost_model(const std::string& name_or_file) {
+  return yaml::read<CostModel>(yaml::parse_file(find_cost_file(name_or_file)), fields());
+}
+
+std::string print_cost_model(const CostModel& model) {
+  return yaml::print(model, fields());
+}
+
+Price price_of(const Features& features, const CostModel& model) {
+  Price price;
+  for (std::size_t i = 0; i < feature_count; ++i) {
+    price.terms[i] = std::llround(features[i] * coefficient(model, static_cast<Feature>(i)));
+  }
+  const auto term = [&price](Feature feature) {
+    return price.terms[static_cast<std::size_t>(feature)];
+  };
+  const std::array<std::int64_t, 5> engines{
+      term(Feature::column) + term(Feature::column_fp32) + term(Feature::stationary_column),
+      term(Feature::vector_element) + term(Feature::instruction), term(Feature::scalar_element),
+      term(Feature::gpsimd_element), term(Feature::short_row) + term(Feature::long_byte)};
+  const std::int64_t sum = std::accumulate(engines.begin(), engines.end(), std::int64_t{0});
+  const std::int64_t busiest = *std::max_element(engines.begin(), engines.end());
+  price.total = busiest + std::llround(model.unhidden * static_cast<double>(sum - busiest)) +
+                term(Feature::transfer) + term(Feature::handover);
+  return price;
+}
+
+IdVector<TensorId, Boundary> boundaries(const graph::Graph& graph) {
+  Roots roots(graph.tensors.size());
+  for (const graph::Node& node : graph.nodes) {
+    if (std::holds_alternative<graph::Transpose>(node.op) ||
+        std::holds_alternative<graph::Reshape>(node.op)) {
+      roots.join(node.inputs[0], node.output);
+    }
+  }
+  std::vector<Boundary> by_root(graph.tensors.size(), Boundary::inside);
+  for (const TensorId output : graph.outputs) {
+    by_root[roots.find(output)] = Boundary::output;
+  }
+  for (const TensorId tensor : graph.tensors.ids()) {
+    if (graph.tensors[tensor].kind != graph::TensorKind::intermediate) {
+      by_root[roots.find(tensor)] = Boundary::source;
+    }
+  }
+  IdVector<TensorId, Boundary> result(graph.tensors.size());
+  for (const TensorId tensor : graph.tensors.ids()) {
+    result[tensor] = by_root[roots.find(tensor)];
+  }
+  return result;
+}
+
+struct NodePricer::State {
+  Site site;
+  PricingContext context;
+  std::vector<isa::DType> dtypes;
+  std::vector<Boundary> boundary;
+};
+
+NodePricer::NodePricer(const graph::Graph& graph, const IdVector<TensorId, isa::DType>& storage,
+                       const IdVector<TensorId, Boundary>& boundary, graph::NodeId node,
+                       const CostModel& model, const isa::Machine& machine)
+    : state_(std::make_unique<State>(
+          State{site_of(graph, graph.nodes[node], machine), {model, machine}, {}, {}})) {
+  for (std::size_t position = 0; position < state_->site.positions(); ++position) {
+    const TensorId tensor = state_->site.tensor(position);
+    state_->dtypes.push_back(storage[tensor]);
+    state_->boundary.push_back(boundary[tensor]);
+  }
+}
+
+NodePricer::~NodePricer() = default;
+
+namespace {
+
+void add_up(Work& work, const NodeViews& node) {
+  struct Visitor {
+    Work& work;
+    const NodeViews& node;
+    void operator()(const graph::Contraction& op) const { price_contraction(work, op, node); }
+    void operator()(const graph::Convolution& op) const { price_convolution(work, op, node); }
+    void operator()(const graph::Map& op) const { price_map(work, op, node); }
+    void operator()(const graph::Reduce& op) const { price_reduce(work, op, node); }
+    void operator()(const graph::ArgReduce&) const { price_arg_reduce(work, node); }
+    void operator()(const graph::Window& op) const { price_window(work, op, node); }
+    void operator()(const graph::Transpose&) const {}
+    void operator()(const graph::Reshape&) const { price_reshape(work, node); }
+    void operator()(const graph::Slice&) const { price_resize(work, node); }
+    void operator()(const graph::Concat&) const { price_resize(work, node); }
+    void operator()(const graph::Pad&) const { price_resize(work, node); }
+    void operator()(const graph::Expand&) const { price_resize(work, node); }
+    void operator()(const graph::Gather&) const { price_gather(work, node); }
+    void operator()(const graph::GatherElements&) const { price_gather_elements(work, node); }
+    void operator()(const graph::ScatterND&) const { price_scatter(work, node); }
+    void operator()(const graph::Convert&) const {
+      check(false, "conversions are priced by price_conversion");
+    }
+  };
+  std::visit(Visitor{work, node}, node.site.node->op);
+}
+
+}  // namespace
+
+Features NodePricer::features(const Configuration& configuration) const {
+  const Site& site = state_->site;
+  std::vector<View> views;
+  views.reserve(site.positions());
+  for (std::size_t position = 0; position < site.positions(); ++position) {
+    const bool last = position + 1 == site.positions();
+    views.push_back(view_of(last ? configuration.output : configuration.inputs[position],
+                            *site.shapes[position], state_->dtypes[position],
+                            state_->boundary[position], state_->context));
+    views.back().constant = site.constant[position];
+  }
+  Work work(state_->context);
+  add_up(work, {site, configuration, views, state_->dtypes});
+  return work.features();
+}
+
+Price NodePricer::price(const Configuration& configuration) const {
+  return price_of(features(configuration), state_->context.model);
+}
+
+Price price(const graph::Graph& graph, const IdVector<TensorId, isa::DType>& storage,
+            graph::NodeId node, const Configuration& configuration, const CostModel& model,
+            const isa::Machine& machine) {
+  return NodePricer(graph, storage, boundaries(graph), node, model, machine).price(configuration);
+}
+
+}  // namespace systole::layout

@@ -1,0 +1,130 @@
+// What a configuration and a conversion cost, before tiling: closed formulas over shapes, layouts and element types give
+// counts of work (features), named coefficients give reference-clock cycles per unit. A count times its coefficient is a
+// term; terms carry the feature's name, so that predictions and measurements are compared term by term.
+//
+// The formulas describe what lowering does with an operator on its own: the tensor engine in passes of array_rows x
+// array_columns with at most moving_max columns per instruction, evictions from PSUM, elementwise work per partition,
+// DMA in rows. Where a tensor lives is not known yet; the rule is: graph inputs, constants and outputs are in HBM (seen
+// through transposes and reshapes), and so is what takes more than `resident_share` of a partition of SBUF. Operands in
+// HBM are streamed, the rest is used in place.
+//
+// Coefficients come from configs/costs/NAME.yaml: *.analytic.yaml is derived from documentation, *.calibrated.yaml is
+// fitted to measurements. Nothing here reads the simulator's timing.
+//
+// The total of a price: engines work at the same time, so it is the busiest engine's terms, plus `unhidden` of what the
+// other engines do, plus the terms that nothing hides (hand-overs and transfer starts).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/graph/graph.hpp"
+#include "compiler/layout/configurations.hpp"
+#include "isa/dtype.hpp"
+#include "isa/machine.hpp"
+
+namespace systole::layout {
+
+enum class Feature : std::uint8_t {
+  column,             // moving columns through the array, 2-byte types and smaller
+  column_fp32,        // the same in fp32
+  stationary_column,  // columns loaded as the stationary operand
+  vector_element,     // elements per partition and pass on the vector engine
+  scalar_element,     // ... on the scalar engine
+  gpsimd_element,     // ... on GpSimd
+  instruction,        // instructions of vector, scalar and GpSimd engines
+  short_row,          // DMA rows shorter than long_row, per DMA engine
+  long_byte,          // bytes in longer rows, per DMA engine
+  transfer,           // DMA starts that something waits for
+  handover,           // one engine waiting for another's first result
+};
+inline constexpr std::size_t feature_count = 11;
+[[nodiscard]] std::string_view name_of(Feature feature);
+
+struct CostModel {
+  std::string machine;  // name of the machine that it is for
+
+  // Reference-clock cycles per unit, named as the features.
+  double column = 0;
+  double column_fp32 = 0;
+  double stationary_column = 0;
+  double vector_element = 0;
+  double scalar_element = 0;
+  double gpsimd_element = 0;
+  double instruction = 0;
+  double short_row = 0;
+  double long_byte = 0;
+  double transfer = 0;
+  double handover = 0;
+
+  double column_min = 64;        // columns that an instruction takes at least
+  double long_row = 2048;        // bytes from which a row costs its bytes
+  double resident_share = 0.25;  // of a partition of SBUF
+  double unhidden = 0.25;        // share of the less busy engines' work that shows
+
+  bool operator==(const CostModel&) const = default;
+};
+[[nodiscard]] double coefficient(const CostModel& model, Feature feature);
+
+// NAME ("trn1.analytic") is looked up as costs/NAME.yaml beside the file of the machine in its first part; anything with a
+// slash or ending in .yaml is a file. Throws Error naming file, line and key.
+[[nodiscard]] CostModel read_cost_model(const std::string& name_or_file);
+[[nodiscard]] std::string find_cost_file(const std::string& name_or_file);
+// As a file that reads back to an equal model, every key with unit and meaning.
+[[nodiscard]] std::string print_cost_model(const CostModel& model);
+
+using Features = std::array<double, feature_count>;
+
+struct Price {
+  std::array<std::int64_t, feature_count> terms{};  // cycles; indexed by Feature
+  std::int64_t total = 0;                           // cycles
+  bool operator==(const Price&) const = default;
+};
+[[nodiscard]] Price price_of(const Features& features, const CostModel& model);
+
+// What ties a tensor to HBM whatever its layout: being (a relabelling of) a graph input or constant, or of an output.
+enum class Boundary : std::uint8_t { inside, source, output };
+[[nodiscard]] IdVector<graph::TensorId, Boundary> boundaries(const graph::Graph& graph);
+
+// Prices the configurations of one node; made once per node, since rows are many.
+class NodePricer {
+ public:
+  NodePricer(const graph::Graph& graph, const IdVector<graph::TensorId, isa::DType>& storage,
+             const IdVector<graph::TensorId, Boundary>& boundary, graph::NodeId node,
+             const CostModel& model, const isa::Machine& machine);
+  ~NodePricer();
+  NodePricer(const NodePricer&) = delete;
+  NodePricer& operator=(const NodePricer&) = delete;
+
+  [[nodiscard]] Features features(const Configuration& configuration) const;
+  [[nodiscard]] Price price(const Configuration& configuration) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// For single questions.
+[[nodiscard]] Price price(const graph::Graph& graph, const IdVector<graph::TensorId, isa::DType>& storage,
+                          graph::NodeId node, const Configuration& configuration, const CostModel& model,
+                          const isa::Machine& machine);
+
+struct Conversion {
+  Mechanism mechanism = Mechanism::alias;  // alias: none needed
+  Price price;
+  bool operator==(const Conversion&) const = default;
+};
+// The cheapest mechanism that configurations.hpp allows for a tensor of this shape and type; mechanism alias and nothing to
+// pay if the layouts are equal. Both layouts canonical. A source is read from HBM; the copy of an output that is
+// row-major is written there.
+[[nodiscard]] Conversion price_conversion(const graph::Shape& shape, isa::DType dtype, const Layout& from, const Layout& to,
+                                          Boundary boundary, const CostModel& model, const isa::Machine& machine);
+[[nodiscard]] Features conversion_features(Mechanism mechanism, const graph::Shape& shape, isa::DType dtype, const Layout& from,
+                                           const Layout& to, Boundary boundary, const CostModel& model,
+                                           const isa::Machine& machine);
+
+}  // namespace systole::layout

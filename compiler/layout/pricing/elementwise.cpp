@@ -1,0 +1,232 @@
+// Vector and scalar engines: time goes with the elements per partition, however many partitions
+// take part.
+#include <algorithm>
+
+#include "compiler/layout/pricing/work.hpp"
+
+namespace systole::layout {
+
+namespace {
+
+// Passes over the output's elements. `vector_pair`: passes that read two whole tiles and therefore
+// count twice.
+struct Passes {
+  double vector = 0;
+  double vector_pair = 0;
+  double scalar = 0;
+};
+
+Passes passes_of(graph::MapFunction function) {
+  using F = graph::MapFunction;
+  switch (function) {
+    case F::cast:
+    case F::copy:
+    case F::negate:
+    case F::abs:
+    case F::sign:
+    case F::relu:
+    case F::clip:
+    case F::logical_not:
+    case F::bitwise_not:
+    case F::is_nan:
+    case F::is_inf:
+    case F::square:
+      return {1, 0, 0};
+    case F::exp:
+    case F::log:
+    case F::sqrt:
+    case F::rsqrt:
+    case F::sigmoid:
+    case F::tanh:
+    case F::erf:
+    case F::gelu:
+    case F::gelu_tanh:
+    case F::silu:
+    case F::softplus:
+    case F::mish:
+    case F::sin:
+    case F::atan:
+      return {0, 0, 1};
+    case F::reciprocal:
+      return {8, 0, 0};
+    case F::floor:
+    case F::ceil:
+    case F::round:
+    case F::leaky_relu:
+      return {2, 1, 0};
+    case F::elu:
+      return {2, 1, 1};
+    case F::cos:
+    case F::sinh:
+    case F::cosh:
+    case F::asinh:
+    case F::acosh:
+    case F::atanh:
+      return {2, 1, 2};
+    case F::tan:
+    case F::asin:
+    case F::acos:
+      return {10, 1, 3};
+    case F::add:
+    case F::subtract:
+    case F::multiply:
+    case F::max:
+    case F::min:
+    case F::equal:
+    case F::not_equal:
+    case F::less:
+    case F::less_equal:
+    case F::greater:
+    case F::greater_equal:
+    case F::logical_and:
+    case F::logical_or:
+    case F::logical_xor:
+    case F::bitwise_and:
+    case F::bitwise_or:
+    case F::bitwise_xor:
+    case F::shift_left:
+    case F::shift_right:
+      return {0, 1, 0};
+    case F::divide:
+      return {8, 1, 0};
+    case F::power:
+      return {0, 1, 2};
+    case F::modulo:
+    case F::remainder:
+      return {10, 3, 0};
+    case F::select:
+      return {1, 2, 0};
+  }
+  return {};
+}
+
+// One value per partition at most: instructions take such an operand as a scalar beside the data.
+bool is_scalar(const View& view) {
+  return view.free == 1;
+}
+
+// The operand lacks some of the result's partition axes: its rows are repeated across the
+// partitions by DMA.
+void broadcast(Work& work, const View& operand, const View& out) {
+  if (operand.partitions < out.partitions && operand.elements() > 1) {
+    work.rows(static_cast<double>(out.partitions * operand.free * operand.bytes),
+              static_cast<double>(operand.free * operand.bytes));
+    if (!operand.constant) {
+      work.add(Feature::transfer, 1);
+    }
+  } else {
+    work.operand(operand);
+  }
+}
+
+}  // namespace
+
+void price_map(Work& work, const graph::Map& op, const NodeViews& node) {
+  const View& out = node.views.back();
+  const Passes passes = passes_of(op.function);
+  int tiles = 0;
+  bool narrow = node.dtypes.back() == isa::DType::bf16;
+  for (std::size_t i = 0; i + 1 < node.views.size(); ++i) {
+    broadcast(work, node.views[i], out);
+    tiles += is_scalar(node.views[i]) && out.free > 1 ? 0 : 1;
+    narrow = narrow && node.dtypes[i] == isa::DType::bf16;
+  }
+  // Two tiles are read one after the other, except 2-byte sums, differences and products.
+  using F = graph::MapFunction;
+  const bool fast =
+      narrow && (op.function == F::add || op.function == F::subtract || op.function == F::multiply);
+  const double pair = tiles >= 2 && !fast ? 2.0 : 1.0;
+  const std::int64_t elements = out.per_partition();
+  if (passes.vector + passes.vector_pair > 0) {
+    work.elementwise(Feature::vector_element, passes.vector, elements);
+    work.add(Feature::vector_element, passes.vector_pair * pair * static_cast<double>(elements));
+  }
+  if (passes.scalar > 0) {
+    work.elementwise(Feature::scalar_element, passes.scalar, elements);
+  }
+  work.add(Feature::handover, 1);
+  work.result(out);
+}
+
+namespace {
+
+void reduce_inside(Work& work, const graph::Reduce& op, const NodeViews& node) {
+  const View& in = node.views[0];
+  const Layout& layout = node.configuration.inputs[0];
+  const graph::Shape& shape = *node.site.shapes[0];
+  // Reduced axes that are not innermost are read with a long stride, at half rate.
+  double passes = 1;
+  for (std::size_t i = layout.order.size(); i-- > static_cast<std::size_t>(layout.split);) {
+    if (shape[static_cast<std::size_t>(layout.order[i])] != 1) {
+      passes = std::ranges::find(op.axes, layout.order[i]) == op.axes.end() ? 2 : 1;
+      break;
+    }
+  }
+  work.elementwise(Feature::vector_element, passes, in.per_partition());
+}
+
+void reduce_across(Work& work, const NodeViews& node) {
+  const isa::Machine& machine = work.machine();
+  const View& in = node.views[0];
+  const View& out = node.views[1];
+  const bool fp32 = node.dtypes[0] == isa::DType::f32;
+  const std::int64_t kept = out.elements();
+  if (kept == 0) {
+    return;
+  }
+  if (in.free > kept) {
+    work.elementwise(Feature::vector_element, 1,
+                     in.per_partition());  // reduced axes inside the partitions first
+  }
+  const auto passes = static_cast<double>(parts(in.partitions, machine.array_rows));
+  if (out.partitions == 1) {
+    work.multiply(fp32, passes, kept);
+    work.stationary(passes, 1);
+    work.elementwise(Feature::vector_element, 1, kept, machine.moving_max);
+  } else {
+    const auto tiles = static_cast<double>(out.blocks * out.free);
+    work.multiply(fp32, passes * tiles, 1);
+    work.stationary(passes * tiles, std::min<std::int64_t>(out.partitions, machine.array_columns));
+    work.elementwise(Feature::vector_element, 1, out.per_partition(), machine.moving_max);
+  }
+  work.add(Feature::handover, 1);
+}
+
+}  // namespace
+
+void price_reduce(Work& work, const graph::Reduce& op, const NodeViews& node) {
+  work.operand(node.views[0]);
+  if (node.configuration.mechanism == Mechanism::ones_matmul) {
+    reduce_across(work, node);
+  } else {
+    reduce_inside(work, op, node);
+  }
+  if (op.function == graph::ReduceFunction::mean) {
+    work.elementwise(Feature::vector_element, 1, node.views[1].per_partition());
+  }
+  work.add(Feature::handover, 1);
+  work.result(node.views[1]);
+}
+
+// Reduce, compare with the result, select an index per element, reduce again.
+void price_arg_reduce(Work& work, const NodeViews& node) {
+  work.operand(node.views[0]);
+  work.elementwise(Feature::vector_element, 5, node.views[0].per_partition());
+  work.add(Feature::handover, 4);
+  work.result(node.views[1]);
+}
+
+void price_window(Work& work, const graph::Window& op, const NodeViews& node) {
+  std::int64_t kernel = 1;
+  for (const std::int64_t extent : op.kernel) {
+    kernel *= extent;
+  }
+  work.operand(node.views[0]);
+  // One pass per kernel position, result and image both read, image rows with their stride.
+  work.elementwise(Feature::vector_element, 2.0 * static_cast<double>(kernel),
+                   node.views[1].per_partition());
+  work.add(Feature::handover, 1);
+  work.result(node.views[1]);
+}
+
+}  // namespace systole::layout

@@ -1,0 +1,229 @@
+// Movement: by DMA in rows as long as both sides allow, or by copies inside the partitions.
+#include <algorithm>
+
+#include "compiler/layout/pricing/work.hpp"
+
+namespace systole::layout {
+
+namespace {
+
+std::size_t at(int i) {
+  return static_cast<std::size_t>(i);
+}
+
+double bytes_of(const View& view) {
+  return static_cast<double>(view.elements() * view.bytes);
+}
+
+}  // namespace
+
+// Both sides row-major: out to HBM and back, in rows that neither side breaks.
+void price_reshape(Work& work, const NodeViews& node) {
+  if (node.configuration.mechanism == Mechanism::alias) {
+    return;
+  }
+  const View& in = node.views[0];
+  const View& out = node.views[1];
+  const double row = static_cast<double>(std::min(in.free, out.free) * in.bytes);
+  work.rows(bytes_of(in), row);
+  work.add(Feature::transfer, 1);
+  if (!in.hbm && !out.hbm) {
+    work.rows(bytes_of(out), row);
+    work.add(Feature::transfer, 1);
+  }
+}
+
+// Slice, Concat, Pad, Expand: copies inside the partitions if only free axes change extent and both
+// sides are on chip.
+void price_resize(Work& work, const NodeViews& node) {
+  const std::size_t last = node.views.size() - 1;
+  const View& out = node.views[last];
+  const Layout& layout = node.configuration.output;
+  for (std::size_t i = 0; i < last; ++i) {
+    const View& in = node.views[i];
+    const View& moved = in.elements() < out.elements() ? in : out;
+    const bool across = in.partitions != out.partitions;
+    if (!across && !in.hbm && !out.hbm) {
+      work.elementwise(Feature::vector_element, 1, moved.per_partition());
+      continue;
+    }
+    // Free axes from the innermost outwards, up to and including the first that changes, are one
+    // run.
+    const graph::Shape& from = *node.site.shapes[i];
+    const graph::Shape& to = *node.site.shapes[last];
+    const std::size_t skipped = to.size() - from.size();
+    std::int64_t run = 1;
+    for (std::size_t k = layout.order.size(); k-- > at(layout.split);) {
+      const std::size_t axis = at(layout.order[k]);
+      const std::int64_t before = axis < skipped ? 1 : from[axis - skipped];
+      run *= std::min(before, to[axis]);
+      if (before != to[axis]) {
+        break;
+      }
+    }
+    work.rows(bytes_of(moved), static_cast<double>(run * moved.bytes));
+    work.add(Feature::transfer, 1);
+  }
+  work.add(Feature::handover, 1);
+}
+
+void price_gather(Work& work, const NodeViews& node) {
+  const View& out = node.views[2];
+  const View& indices = node.views[1];
+  work.operand(indices);
+  work.rows(bytes_of(out), static_cast<double>(out.free * out.bytes));
+  work.elementwise(Feature::gpsimd_element, 1,
+                   indices.elements());  // descriptors are built by software
+  work.add(Feature::transfer, 2);
+}
+
+void price_gather_elements(Work& work, const NodeViews& node) {
+  work.operand(node.views[0]);
+  work.operand(node.views[1]);
+  work.elementwise(Feature::gpsimd_element, 4, node.views[2].per_partition());
+  work.add(Feature::handover, 2);
+  work.result(node.views[2]);
+}
+
+void price_scatter(Work& work, const NodeViews& node) {
+  const View& data = node.views[0];
+  const View& updates = node.views[2];
+  work.rows(bytes_of(data), static_cast<double>(data.free * data.bytes));
+  work.rows(bytes_of(updates), static_cast<double>(updates.free * updates.bytes));
+  work.elementwise(Feature::gpsimd_element, 1, node.views[1].elements());
+  work.add(Feature::transfer, 3);
+}
+
+namespace {
+
+// Elements that stay neighbours: the innermost free axes that both layouts have in the same order.
+std::int64_t common_run(const Layout& from, const Layout& to, const graph::Shape& shape) {
+  const auto moving_free = [&shape](const Layout& layout) {
+    std::vector<int> axes;
+    for (std::size_t i = at(layout.split); i < layout.order.size(); ++i) {
+      if (shape[at(layout.order[i])] != 1) {
+        axes.push_back(layout.order[i]);
+      }
+    }
+    return axes;
+  };
+  const std::vector<int> a = moving_free(from);
+  const std::vector<int> b = moving_free(to);
+  std::int64_t run = 1;
+  for (std::size_t i = 1; i <= std::min(a.size(), b.size()) && a[a.size() - i] == b[b.size() - i];
+       ++i) {
+    run *= shape[at(a[a.size() - i])];
+  }
+  return run;
+}
+
+void convert_by_dma(Work& work, const View& from, std::int64_t run) {
+  work.rows(bytes_of(from), static_cast<double>(run * from.bytes));
+  work.add(Feature::transfer, 1);
+}
+
+// A copy with a permuted pattern: the innermost stride is long on one side.
+void convert_inside(Work& work, const View& from, const View& to) {
+  work.operand(from);
+  work.elementwise(Feature::vector_element, 2, from.per_partition());
+  work.add(Feature::handover, 1);
+  work.result(to);
+}
+
+// [rows, columns] tiles through the array as the stationary operand, an identity moving; what
+// arrives in PSUM is evicted.
+void convert_by_array(Work& work, const View& from, const View& to, bool fp32) {
+  const isa::Machine& machine = work.machine();
+  if (from.elements() == 0) {
+    return;
+  }
+  const std::int64_t rest = std::max<std::int64_t>(1, from.free / to.partitions);
+  const auto tiles = static_cast<double>(from.blocks * to.blocks * rest);
+  work.operand(from);
+  const std::int64_t rows = std::min<std::int64_t>(from.partitions, machine.array_rows);
+  work.multiply(fp32, fp32 ? tiles / 2 : tiles,
+                rows);  // the identity holds only 0 and 1: half the passes
+  work.stationary(tiles, std::min<std::int64_t>(to.partitions, machine.array_columns));
+  const double evicted = static_cast<double>(to.blocks * rest * from.partitions);
+  work.add(Feature::vector_element, evicted);
+  work.add(Feature::instruction, std::max(1.0, evicted / static_cast<double>(std::min<std::int64_t>(
+                                                             machine.moving_max, 4 * rows))));
+  work.add(Feature::handover, 2);
+  work.result(to);
+}
+
+}  // namespace
+
+Features conversion_features(Mechanism mechanism, const graph::Shape& shape, isa::DType dtype,
+                             const Layout& from, const Layout& to, Boundary boundary,
+                             const CostModel& model, const isa::Machine& machine) {
+  const PricingContext context{model, machine};
+  Work work(context);
+  const bool output = boundary == Boundary::output;
+  const View source = view_of(from, shape, dtype, output ? Boundary::inside : boundary, context);
+  const View result =
+      view_of(to, shape, dtype,
+              output && identity_order(to, shape) ? Boundary::output : Boundary::inside, context);
+  if (mechanism == Mechanism::reorder) {
+    convert_inside(work, source, result);
+  } else if (mechanism == Mechanism::array_transpose) {
+    convert_by_array(work, source, result, dtype == isa::DType::f32);
+  } else if (mechanism == Mechanism::dma) {
+    convert_by_dma(work, source, common_run(from, to, shape));
+  }
+  return work.features();
+}
+
+namespace {
+
+// The product with an identity would turn integers into rounded floats.
+bool array_takes(isa::DType dtype) {
+  return isa::is_float(dtype);
+}
+
+bool same_partition(const Layout& a, const Layout& b) {
+  return a.split == b.split &&
+         std::equal(a.order.begin(), a.order.begin() + a.split, b.order.begin());
+}
+
+bool disjoint_partition(const Layout& a, const Layout& b) {
+  return a.split > 0 && b.split > 0 &&
+         std::none_of(a.order.begin(), a.order.begin() + a.split, [&b](int axis) {
+           return std::find(b.order.begin(), b.order.begin() + b.split, axis) !=
+                  b.order.begin() + b.split;
+         });
+}
+
+}  // namespace
+
+Conversion price_conversion(const graph::Shape& shape, isa::DType dtype, const Layout& from,
+                            const Layout& to, Boundary boundary, const CostModel& model,
+                            const isa::Machine& machine) {
+  Conversion best;
+  if (from == to) {
+    return best;
+  }
+  if (std::ranges::find(shape, 0) != shape.end()) {
+    best.mechanism = Mechanism::dma;  // nothing moves
+    return best;
+  }
+  bool first = true;
+  const auto consider = [&](Mechanism mechanism) {
+    const Price price = price_of(
+        conversion_features(mechanism, shape, dtype, from, to, boundary, model, machine), model);
+    if (first || price.total < best.price.total) {
+      best = {mechanism, price};
+      first = false;
+    }
+  };
+  if (same_partition(from, to)) {
+    consider(Mechanism::reorder);
+  }
+  if (array_takes(dtype) && disjoint_partition(from, to)) {
+    consider(Mechanism::array_transpose);
+  }
+  consider(Mechanism::dma);
+  return best;
+}
+
+}  // namespace systole::layout

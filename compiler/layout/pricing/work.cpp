@@ -1,0 +1,69 @@
+#include "compiler/layout/pricing/work.hpp"
+
+namespace systole::layout {
+
+View view_of(const Layout& layout, const graph::Shape& shape, isa::DType dtype, Boundary boundary,
+             const PricingContext& context) {
+  View view;
+  view.partitions = partition_extent(layout, shape);
+  view.free = free_extent(layout, shape);
+  view.blocks = parts(view.partitions, context.machine.partitions);
+  view.bytes = isa::size_of(dtype);
+  const double room =
+      context.model.resident_share * static_cast<double>(context.machine.sbuf_bytes);
+  view.hbm =
+      boundary != Boundary::inside || static_cast<double>(view.per_partition() * view.bytes) > room;
+  return view;
+}
+
+void Work::multiply(bool fp32, double count, std::int64_t columns) {
+  const std::int64_t most = machine().moving_max;
+  const double rest = static_cast<double>(columns % most);
+  const double billed = static_cast<double>(columns / most * most) +
+                        (rest > 0 ? std::max(rest, model().column_min) : 0.0);
+  add(fp32 ? Feature::column_fp32 : Feature::column, count * billed);
+}
+
+void Work::elementwise(Feature engine, double passes, std::int64_t elements, std::int64_t chunk) {
+  add(engine, passes * static_cast<double>(elements));
+  add(Feature::instruction, std::max(1.0, passes) * static_cast<double>(parts(elements, chunk)));
+}
+
+void Work::rows(double bytes, double row_bytes) {
+  const double engines = machine().dma_engines;
+  if (bytes <= 0) {
+    return;
+  }
+  if (row_bytes < model().long_row) {
+    add(Feature::short_row, std::max(1.0, bytes / std::max(1.0, row_bytes) / engines));
+  } else {
+    add(Feature::long_byte, bytes / engines);
+  }
+}
+
+void Work::stream(const View& view, double times) {
+  stream(view, times, view.free);
+}
+
+void Work::stream(const View& view, double times, std::int64_t run) {
+  if (view.hbm) {
+    rows(times * static_cast<double>(view.elements() * view.bytes),
+         static_cast<double>(std::min(run, view.free) * view.bytes));
+  }
+}
+
+void Work::operand(const View& view, double times) {
+  stream(view, times);
+  if (view.hbm && !view.constant) {
+    add(Feature::transfer, 1);
+  }
+}
+
+void Work::result(const View& view) {
+  stream(view);
+  if (view.hbm) {
+    add(Feature::transfer, 1);
+  }
+}
+
+}  // namespace systole::layout

@@ -1,0 +1,86 @@
+// Inside the cost model only: what the formulas of one operator add up, and how they see an operand.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "compiler/layout/configurations/rules.hpp"
+#include "compiler/layout/cost_model.hpp"
+
+namespace systole::layout {
+
+// A laid-out operand as sizes.
+struct View {
+  std::int64_t partitions = 1;  // extent of the linear partition index
+  std::int64_t free = 1;        // elements of it per index
+  std::int64_t blocks = 1;      // indices per partition
+  std::int64_t bytes = 4;       // of an element
+  bool hbm = false;
+  bool constant = false;
+
+  [[nodiscard]] std::int64_t elements() const { return partitions * free; }
+  [[nodiscard]] std::int64_t per_partition() const { return blocks * free; }  // elements
+};
+
+struct PricingContext {
+  const CostModel& model;
+  const isa::Machine& machine;
+};
+[[nodiscard]] View view_of(const Layout& layout, const graph::Shape& shape, isa::DType dtype, Boundary boundary,
+                           const PricingContext& context);
+
+[[nodiscard]] inline std::int64_t parts(std::int64_t total, std::int64_t size) { return (total + size - 1) / size; }
+
+class Work {
+ public:
+  explicit Work(const PricingContext& context) : context_(context) {}
+
+  void add(Feature feature, double count) { features_[static_cast<std::size_t>(feature)] += count; }
+
+  // `count` multiplies of `columns` columns each by `stationary` loaded ones.
+  void multiply(bool fp32, double count, std::int64_t columns);
+  void stationary(double count, std::int64_t columns) {
+    add(Feature::stationary_column, count * static_cast<double>(columns));
+  }
+  // `passes` over `elements` per partition by instructions of at most `chunk` elements.
+  void elementwise(Feature engine, double passes, std::int64_t elements, std::int64_t chunk = chunk_elements);
+  // DMA of `bytes` in rows of `row_bytes`.
+  void rows(double bytes, double row_bytes);
+  // A whole operand between HBM and SBUF, `times` over, if it lives in HBM; contiguous pieces of at most `run` elements.
+  void stream(const View& view, double times = 1);
+  void stream(const View& view, double times, std::int64_t run);
+  // Store of a result; waiting for it and for loads of what an operator computed shows.
+  void result(const View& view);
+  void operand(const View& view, double times = 1);
+
+  [[nodiscard]] const Features& features() const { return features_; }
+  [[nodiscard]] const isa::Machine& machine() const { return context_.machine; }
+  [[nodiscard]] const CostModel& model() const { return context_.model; }
+
+  static constexpr std::int64_t chunk_elements = 2048;  // of one instruction, as lowering cuts them
+
+ private:
+  PricingContext context_;
+  Features features_{};
+};
+
+// ---- formulas per operator; views per position
+struct NodeViews {
+  const Site& site;
+  const Configuration& configuration;
+  const std::vector<View>& views;
+  const std::vector<isa::DType>& dtypes;
+};
+void price_contraction(Work& work, const graph::Contraction& op, const NodeViews& node);
+void price_convolution(Work& work, const graph::Convolution& op, const NodeViews& node);
+void price_map(Work& work, const graph::Map& op, const NodeViews& node);
+void price_reduce(Work& work, const graph::Reduce& op, const NodeViews& node);
+void price_arg_reduce(Work& work, const NodeViews& node);
+void price_window(Work& work, const graph::Window& op, const NodeViews& node);
+void price_reshape(Work& work, const NodeViews& node);
+void price_resize(Work& work, const NodeViews& node);  // Slice, Concat, Pad, Expand
+void price_gather(Work& work, const NodeViews& node);
+void price_gather_elements(Work& work, const NodeViews& node);
+void price_scatter(Work& work, const NodeViews& node);
+
+}  // namespace systole::layout

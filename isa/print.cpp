@@ -61,6 +61,8 @@ class Printer {
   void instruction(const Instruction& instruction, Engine stream);
 
  private:
+  template <class S>
+  void members(const S& op);
   template <class A, class F>
   void dims(const A& access, F&& stride);
 
@@ -164,6 +166,25 @@ void Printer::quoted(std::string_view text) {
   out_ += '"';
 }
 
+template <class S>
+void Printer::members(const S& op) {
+  constexpr auto row = table(Of<S>{});
+  add(row.name);
+  const S standard{};
+  const auto show = [&](const auto& member) {
+    if (member.show == Show::always || !same(op.*(member.member), standard.*(member.member))) {
+      add(" {}=", member.name);
+      value(op.*(member.member));
+    }
+  };
+  std::apply([&show](const auto&... member) { (show(member), ...); }, row.members);
+}
+
+template <>
+void Printer::members(const Nop&) {
+  add(table(Of<Nop>{}).name);
+}
+
 void Printer::instruction(const Instruction& instruction, Engine stream) {
   if (instruction.engine != stream) {
     add("on {} ", name_of(instruction.engine));
@@ -173,20 +194,7 @@ void Printer::instruction(const Instruction& instruction, Engine stream) {
     id('m', instruction.waits[i].semaphore);
     add(">={}{}", instruction.waits[i].at_least, i + 1 == instruction.waits.size() ? " " : "");
   }
-  std::visit(
-      [this](const auto& op) {
-        using S = std::remove_cvref_t<decltype(op)>;
-        add(table(Of<S>{}).name);
-        [[maybe_unused]] static constexpr S standard{};
-        for_each_member<S>([this, &op](const auto& member) {
-          if (member.show == Show::always ||
-              !same(op.*(member.member), standard.*(member.member))) {
-            add(" {}=", member.name);
-            value(op.*(member.member));
-          }
-        });
-      },
-      instruction.operation);
+  std::visit([this](const auto& op) { members(op); }, instruction.operation);
   if (instruction.signal.valid()) {
     add(" -> ");
     id('m', instruction.signal);

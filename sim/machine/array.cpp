@@ -13,6 +13,7 @@ ArrayClock::ArrayClock(const isa::Machine& machine, const Timing& timing)
       tiles_(static_cast<std::size_t>(grid_rows_ * grid_columns_)),
       switch_time_(ticks_of_cycles(timing, isa::Engine::tensor, timing.stationary_switch_cycles)),
       window_(ticks_of_ns(timing, timing.warmup_window_ns)),
+      latency_(ticks_of_ns(timing, timing.multiply_latency_ns)),
       cold_(timing.warmup_window_ns > 0 && timing.warmup_factor > 1) {}
 
 ArrayClock::Region ArrayClock::region_of(int row, int rows, int column, int columns) const {
@@ -47,15 +48,17 @@ Ticks ArrayClock::warmed(Ticks stream, Ticks now) {
     return stream;
   }
   if (now - window_start_ >= window_) {
-    if (window_work_ * 2 < now - window_start_) {
+    if (window_active_ * 2 < now - window_start_) {
       cold_ = true;
       work_since_cold_ = Ticks(0);
     }
     window_start_ = now;
-    window_work_ = Ticks(0);
+    window_active_ = std::max(Ticks(0), active_until_ - now);
   }
   const Ticks time = cold_ ? stream * timing_.warmup_factor : stream;
-  window_work_ += time;
+  const Ticks until = now + time + latency_;
+  window_active_ += until - std::clamp(active_until_, now, until);
+  active_until_ = std::max(active_until_, until);
   if (cold_) {
     work_since_cold_ += time;
     cold_ = work_since_cold_ < window_;

@@ -4,8 +4,8 @@
 // its tiles while they go on multiplying with the old ones; the next multiply on these tiles takes the new weights over
 // when it starts. So a pair of load and multiply repeats every max(load, multiply). Multiplies on disjoint tiles overlap.
 //
-// Optional warm-up: until the array has worked for one window, and again after a window with less than half of the time
-// used, multiplies take longer by a factor.
+// Optional warm-up: until the array has worked for one window, and again after a window in which it was active for less
+// than half of the time, multiplies take longer by a factor. Active counts until the last result has landed in PSUM.
 #pragma once
 
 #include <vector>
@@ -65,7 +65,9 @@ class ArrayClock {
   Ticks switch_time_;
   Ticks window_;
   Ticks window_start_;
-  Ticks window_work_;
+  Ticks latency_;
+  Ticks active_until_;
+  Ticks window_active_;
   Ticks work_since_cold_;
   bool cold_;
 };

@@ -9,11 +9,12 @@ namespace systole::sim {
 
 Core::Core(const isa::Program& program, const isa::Machine& machine, const Timing& timing,
            Execution& execution, const Options& options, Clock& clock)
-    : execution_(execution),
-      semaphores_(program.semaphores, clock),
+    : clock_(clock),
+      execution_(execution),
+      semaphores_(program.semaphores, *this),
       ports_(timing),
       attribution_(program.sources.size()),
-      dma_(machine, timing, clock,
+      dma_(machine, timing, *this,
            {[this](const TransferEnd& end) { on_transfer_end(end); },
             [this](isa::SourceId source, Ticks from, Ticks until) {
               attribution_.serve(Attribution::dma_lane, source, from, until);
@@ -22,7 +23,7 @@ Core::Core(const isa::Program& program, const isa::Machine& machine, const Timin
               machine,
               timing,
               execution,
-              clock,
+              *this,
               semaphores_,
               ports_,
               dma_,
@@ -31,11 +32,21 @@ Core::Core(const isa::Program& program, const isa::Machine& machine, const Timin
               options.trace ? &trace_ : nullptr,
               {},
               false} {
+  due_.fill(never);
   report_.program = program.name;
   report_.machine = machine.name;
   report_.sources.resize(program.sources.size());
   for (int e = 0; e < isa::engine_count; ++e) {
     engines_.push_back(std::make_unique<Engine>(static_cast<isa::Engine>(e), shared_));
+  }
+}
+
+// The kernel keeps only the earliest request of a unit: requests are kept here, and the rest renewed when it is served.
+void Core::wake(int unit, Ticks at) {
+  Ticks& due = due_[static_cast<std::size_t>(unit)];
+  if (at < due) {
+    due = at;
+    clock_.wake(unit, at);
   }
 }
 
@@ -51,9 +62,19 @@ void Core::on_transfer_end(const TransferEnd& end) {
 }
 
 bool Core::dispatch(Ticks now) {
-  dma_.step(now);
-  for (const auto& engine : engines_) {
-    engine->step(now);
+  const auto take = [&](int unit) {
+    Ticks& due = due_[static_cast<std::size_t>(unit)];
+    const bool is_due = due <= now;
+    due = is_due ? never : due;
+    return is_due;
+  };
+  if (take(dma_unit)) {
+    dma_.step(now);
+  }
+  for (int e = 0; e < isa::engine_count; ++e) {
+    if (take(e)) {
+      engines_[static_cast<std::size_t>(e)]->step(now);
+    }
   }
   return !shared_.stopped;
 }

@@ -11,7 +11,7 @@
 
 namespace systole::sim {
 
-class Core {
+class Core : private Clock {
  public:
   Core(const isa::Program& program, const isa::Machine& machine, const Timing& timing,
        Execution& execution, const Options& options, Clock& clock);
@@ -23,10 +23,15 @@ class Core {
   void finish(Outcome& outcome, Ticks now);
 
  private:
+  void wake(int unit, Ticks at) override;
   void on_transfer_end(const TransferEnd& end);
   [[nodiscard]] bool report_blocked(Ticks now);
   void fill_report(Outcome& outcome);
 
+  static constexpr Ticks never = Ticks(std::int64_t{1} << 62);
+
+  Clock& clock_;
+  std::array<Ticks, unit_count> due_;
   Execution& execution_;
   Report report_;
   Trace trace_;

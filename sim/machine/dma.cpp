@@ -5,12 +5,12 @@
 #include <utility>
 
 namespace systole::sim {
-
 Dma::Dma(const isa::Machine& machine, const Timing& timing, Clock& clock, Listener listener)
     : machine_(machine),
       timing_(timing),
       clock_(clock),
       listener_(std::move(listener)),
+      quantum_(ticks_of_ns(timing, timing.dma_quantum_ns)),
       engines_(static_cast<std::size_t>(machine.dma_engines)),
       order_(static_cast<std::size_t>(machine.dma_rings)),
       ring_reports_(static_cast<std::size_t>(machine.dma_rings)) {
@@ -74,7 +74,7 @@ void Dma::trigger(const TransferShape& shape, int ring, isa::SourceId source,
     }
     Engine& engine = engines_[e];
     Queue& queue = engine.queues[r];
-    engine.queued += queue.empty() ? 1 : 0;
+    engine.queued.set(r);
     queue.parts.push_back({index, shape.share[e], arrival});
     ++transfer.open_parts;
     if (!engine.busy) {
@@ -136,7 +136,7 @@ void Dma::finish_service(Engine& engine, Ticks now) {
   }
   ++queue.head;
   if (queue.empty()) {
-    --engine.queued;
+    engine.queued.reset(static_cast<std::size_t>(engine.ring));
     queue.parts.clear();
     queue.head = 0;
   } else if (queue.head > 64 && queue.head * 2 > queue.parts.size()) {
@@ -148,25 +148,23 @@ void Dma::finish_service(Engine& engine, Ticks now) {
 }
 
 void Dma::start_service(Engine& engine, Ticks now) {
-  const auto rings = static_cast<int>(engine.queues.size());
   int active = 0;
-  int chosen = -1;
+  int first = -1;   // ring with work
+  int chosen = -1;  // the first of them after the one served last
   engine.due = never;
-  for (int i = 1, seen = 0; i <= rings && seen < engine.queued; ++i) {
-    const int ring = (engine.last_ring + i) % rings;
+  for (std::size_t r = engine.queued.first(); r < RingSet::capacity; r = engine.queued.next(r)) {
+    const int ring = static_cast<int>(r);
     const Queue& queue = engine.queues[static_cast<std::size_t>(ring)];
-    if (queue.empty()) {
+    const Ticks arrival = queue.parts[queue.head].arrival;
+    if (arrival > now) {
+      engine.due = std::min(engine.due, arrival);
       continue;
     }
-    ++seen;
-    const Ticks arrival = queue.parts[queue.head].arrival;
-    if (arrival <= now) {
-      ++active;
-      chosen = chosen < 0 ? ring : chosen;
-    } else {
-      engine.due = std::min(engine.due, arrival);
-    }
+    ++active;
+    first = first < 0 ? ring : first;
+    chosen = chosen < 0 && ring > engine.last_ring ? ring : chosen;
   }
+  chosen = chosen < 0 ? first : chosen;
   if (chosen < 0) {
     return;
   }
@@ -185,11 +183,10 @@ void Dma::start_service(Engine& engine, Ticks now) {
   engine.ring = chosen;
   engine.last_ring = chosen;
   engine.each = descriptor_time(transfer.shape, active, busy_engines_);
-  // Alone, a longer turn costs nobody anything; it ends early if another ring's work arrives.
-  const std::int64_t turn =
-      (ticks_of_ns(timing_, timing_.dma_quantum_ns).count() * (active == 1 ? 8 : 1))
-      << fraction_bits;
-  engine.serving = std::clamp<std::int64_t>(turn / engine.each, 1, part.descriptors);
+  // Alone, the whole part is one turn; it ends early if another ring's work arrives.
+  const std::int64_t turn = quantum_.count() << fraction_bits;
+  engine.serving = active == 1 ? part.descriptors
+                               : std::clamp<std::int64_t>(turn / engine.each, 1, part.descriptors);
   part.descriptors -= engine.serving;
   const Ticks next_arrival = engine.due;
   engine.alone = active == 1;

@@ -9,6 +9,8 @@
 #pragma once
 
 #include <array>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -29,6 +31,31 @@ struct TransferEnd {
   std::int64_t tag = 0;  // as given to trigger()
   Ticks began;           // first packet
   Ticks complete;        // dependents may start (the signal)
+};
+
+// A set of ring numbers, walked in order.
+class RingSet {
+ public:
+  static constexpr std::size_t capacity = 256;
+
+  void set(std::size_t ring) { words_[ring / 64] |= std::uint64_t{1} << (ring % 64); }
+  void reset(std::size_t ring) { words_[ring / 64] &= ~(std::uint64_t{1} << (ring % 64)); }
+  // capacity if there is none.
+  [[nodiscard]] std::size_t first() const { return from(0); }
+  [[nodiscard]] std::size_t next(std::size_t ring) const { return from(ring + 1); }
+
+ private:
+  [[nodiscard]] std::size_t from(std::size_t ring) const {
+    for (std::size_t word = ring / 64; word < words_.size(); ++word) {
+      const std::uint64_t kept =
+          word == ring / 64 ? words_[word] >> (ring % 64) << (ring % 64) : words_[word];
+      if (kept != 0) {
+        return word * 64 + static_cast<std::size_t>(std::countr_zero(kept));
+      }
+    }
+    return capacity;
+  }
+  std::array<std::uint64_t, capacity / 64> words_{};
 };
 
 class Dma {
@@ -100,6 +127,7 @@ class Dma {
   const Timing& timing_;
   Clock& clock_;
   Listener listener_;
+  Ticks quantum_;
   std::vector<Engine> engines_;
   std::vector<Transfer> transfers_;
   std::vector<std::uint32_t> free_;

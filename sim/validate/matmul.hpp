@@ -1,0 +1,50 @@
+// Matrix products out[M, N] = left[K, M]^T x right[K, N] as programs, in the forms that were published: every one of
+// them is a loop order, a set of block sizes and an amount of buffering.
+#pragma once
+
+#include <cstdint>
+
+#include "isa/machine.hpp"
+#include "isa/program.hpp"
+
+namespace systole::sim {
+
+struct Product {
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  isa::DType dtype = isa::DType::bf16;
+};
+
+// Tiles of 128 x 512 x 128; the right operand's tile is loaded for every multiply, the left one's for every
+// `left_reuse` of them (over neighbouring n). `buffers` tiles of each are in flight.
+struct StreamedPlan {
+  int left_reuse = 1;
+  int rings = 1;
+  int buffers = 8;
+  int batch = 1;  // products of the same size, one after the other
+};
+[[nodiscard]] isa::Program streamed_product(const Product& product, const StreamedPlan& plan,
+                                            const isa::Machine& machine);
+
+// M, N and K blocked; partial sums of a block pair accumulate in SBUF over the k blocks; loads are double-buffered.
+struct BlockedPlan {
+  std::int64_t m = 2048;
+  std::int64_t n = 1024;
+  std::int64_t k = 1024;
+  int rings = 4;
+};
+[[nodiscard]] isa::Program blocked_product(const Product& product, const BlockedPlan& plan,
+                                           const isa::Machine& machine);
+
+// Both operands stay in SBUF; k innermost. Loaded in chunks of `chunk` columns (all of k at once), left and right in
+// turn, in the order in which they are needed.
+struct ResidentPlan {
+  std::int64_t chunk = 2048;
+  int accumulators = 2;  // PSUM banks taken in turn
+  int rings = 4;
+};
+[[nodiscard]] isa::Program resident_product(const Product& product, const ResidentPlan& plan,
+                                            const isa::Machine& machine);
+
+}  // namespace systole::sim

@@ -105,7 +105,7 @@ class Dma {
   struct Engine {
     std::vector<Queue> queues;
     Ticks due = never;
-    int queued = 0;      // queues that are not empty
+    RingSet queued;      // rings whose queue is not empty
     int last_ring = 0;   // served last
     bool busy = false;   // serving [start, due)
     bool alone = false;  // no other ring had work at `start`

@@ -1,0 +1,76 @@
+// systole inspect: what a model is made of.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <map>
+
+#include "compiler/driver/commands.hpp"
+#include "compiler/driver/output_file.hpp"
+#include "compiler/driver/pipeline.hpp"
+#include "compiler/driver/table.hpp"
+#include "compiler/graph/facts.hpp"
+#include "compiler/graph/text.hpp"
+
+namespace systole::driver {
+namespace {
+
+std::string boundary_text(const graph::Graph& graph) {
+  using A = Table::Align;
+  Table table({{"", A::left}, {"name", A::left}, {"type", A::left}, {"shape", A::left}});
+  const auto row = [&](const char* what, const std::string& name, graph::TensorId id) {
+    const graph::Tensor& tensor = graph.tensors[id];
+    table.row({what, name, std::string(graph::name_of(tensor.type)), graph::to_string(tensor.shape)});
+  };
+  for (const graph::TensorId id : graph.inputs) {
+    row("input", graph.tensors[id].name, id);
+  }
+  for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
+    row("output", graph.output_names[i], graph.outputs[i]);
+  }
+  return table.text();
+}
+
+struct Kind {
+  std::int64_t before = 0;
+  std::int64_t after = 0;
+  std::int64_t macs = 0;
+};
+
+}  // namespace
+
+int inspect(const InspectOptions& options) {
+  if (!options.dot.empty()) {
+    expect_writable(options.dot);
+  }
+  graph::Graph read;
+  const Model model = load_model(options.model, &read);
+  std::map<std::string, Kind> kinds;
+  std::int64_t macs = 0;
+  std::int64_t flops = 0;
+  for (const graph::Node& node : read.nodes) {
+    ++kinds[std::string(graph::name_of(node.op))].before;
+  }
+  for (const graph::Node& node : model.graph.nodes) {
+    Kind& kind = kinds[std::string(graph::name_of(node.op))];
+    ++kind.after;
+    kind.macs += graph::multiply_accumulates(model.graph, node);
+    macs += graph::multiply_accumulates(model.graph, node);
+    flops += graph::flops(model.graph, node);
+  }
+  std::printf("model %s\n\n%s\n", model.name.c_str(), boundary_text(model.graph).c_str());
+  Table table({{"operator", Table::Align::left}, {"read"}, {"canonical"}, {"multiply-accumulates"}});
+  for (const auto& [name, kind] : kinds) {
+    table.row({name, grouped(kind.before), grouped(kind.after), grouped(kind.macs)});
+  }
+  table.row({"all", grouped(static_cast<std::int64_t>(model.nodes_read)),
+             grouped(static_cast<std::int64_t>(model.graph.nodes.size())), grouped(macs)});
+  std::fputs(table.text().c_str(), stdout);
+  std::printf("\nparameters %s%s\nFLOPs %s\n", grouped(graph::parameters(model.graph)).c_str(),
+              model.weights_absent ? " (without data)" : "", grouped(flops).c_str());
+  if (!options.dot.empty()) {
+    write_file(options.dot, graph::print_dot(model.graph));
+  }
+  return 0;
+}
+
+}  // namespace systole::driver

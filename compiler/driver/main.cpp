@@ -1,0 +1,161 @@
+// The command line: argument parsing, the one catch, exit codes. 0 done, 1 a check failed, 2 the user's mistake or an
+// unsupported model (one line on the error stream), 3 budget exhausted without an answer.
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <exception>
+#include <functional>
+#include <new>
+
+#include "compiler/driver/commands.hpp"
+#include "isa/base/error.hpp"
+
+namespace {
+
+using namespace systole::driver;
+
+void add_model(CLI::App& app, ModelOptions& options, bool required) {
+  auto* model = app.add_option("MODEL", options.model,
+                               "ONNX file, recipe (*.yaml), or the name of a recipe in models/");
+  model->required(required);
+  app.add_option("--dim", options.dims, "Value of a symbolic extent or recipe parameter, NAME=VALUE");
+  app.add_option("--input", options.inputs, "Values of an input, NAME=FILE.npy; others are seeded");
+  app.add_option("--weights", options.weights, "Weights that the model lacks: random:SEED");
+  app.add_option("--seed", options.seed, "Seed of inputs that are not given")->capture_default_str();
+}
+
+void add_target(CLI::App& app, TargetOptions& options) {
+  app.add_option("--machine", options.machine, "Name in configs/ or a file")->capture_default_str();
+  app.add_option("--costs", options.costs, "Cost file (default: the machine's analytic one)");
+  app.add_option("--dtype", options.dtype, "bf16: operands rounded, fp32 accumulation; or fp32")
+      ->capture_default_str();
+  app.add_option("--threads", options.threads, "Threads; never changes a result")
+      ->check(CLI::Range(1, 1024))->capture_default_str();
+}
+
+void add_budget(CLI::App& app, SolveOptions& options) {
+  app.add_option("--budget", options.budget_seconds, "Seconds per strategy (default: its own)")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--memory", options.memory_bytes, "Bytes of tables a strategy may hold")
+      ->check(CLI::NonNegativeNumber);
+}
+
+struct Commands {
+  CompareOptions compare;
+  CompileOptions compile;
+  RunOptions run;
+  InspectOptions inspect;
+  SolveFileOptions solve;
+};
+
+using Action = std::function<int()>;
+
+void add_compare(CLI::App& app, Commands& c, Action& action) {
+  auto* sub = app.add_subcommand("compare", "Every strategy, predicted and measured");
+  sub->footer("Example: systole compare model.onnx --strategies local,exact --dim batch=1");
+  add_model(*sub, c.compare.model, false);
+  add_target(*sub, c.compare.target);
+  add_budget(*sub, c.compare.solve);
+  sub->add_option("--strategies", c.compare.strategies, "Comma-separated (see: systole strategies)");
+  sub->add_flag("--timing-only", c.compare.timing_only, "Count cycles without computing values");
+  sub->add_flag("!--no-checks", c.compare.checks, "Switch the machine's run-time checks off");
+  sub->add_flag("--conversions", c.compare.list_conversions, "List every conversion");
+  sub->add_flag("--terms", c.compare.terms, "Predicted and measured cycles per operator");
+  sub->add_option("--json", c.compare.json, "Write the report as JSON lines");
+  sub->callback([&c, &action] { action = [&c] { return compare(c.compare); }; });
+}
+
+void add_compile(CLI::App& app, Commands& c, Action& action) {
+  auto* sub = app.add_subcommand("compile", "Compile a model to a program");
+  sub->footer("Example: systole compile models/bert.yaml -o bert.bin --strategy exact");
+  add_model(*sub, c.compile.model, false);
+  add_target(*sub, c.compile.target);
+  add_budget(*sub, c.compile.solve);
+  sub->add_option("--strategy", c.compile.strategy, "Layout strategy")->capture_default_str();
+  sub->add_option("-o,--output", c.compile.output, "File to write (default: print as text)");
+  sub->add_option("--emit", c.compile.emit, "asm, bin, problem or dot (default: bin if -o ends in .bin, else asm)")
+      ->check(CLI::IsMember({"asm", "bin", "problem", "dot"}));
+  sub->add_option("--dump-after", c.compile.dump_after,
+                  "Print a stage: read, canonicalize, state, solve, apply, plan, tile, allocate, schedule");
+  sub->callback([&c, &action] { action = [&c] { return compile(c.compile); }; });
+}
+
+void add_run(CLI::App& app, Commands& c, Action& action) {
+  auto* sub = app.add_subcommand("run", "Compile if needed, simulate, read outputs from simulated memory");
+  sub->footer("Example: systole run model.onnx --input x=x.npy --expect y=y.npy --dtype fp32");
+  add_model(*sub, c.run.model, false);
+  add_target(*sub, c.run.target);
+  add_budget(*sub, c.run.solve);
+  sub->add_option("--strategy", c.run.strategy, "Layout strategy")->capture_default_str();
+  sub->add_option("--output", c.run.output_folder, "Folder for the outputs as .npy");
+  sub->add_option("--expect", c.run.expect, "Expected values of an output, NAME=FILE.npy (exit 1 if they differ)");
+  sub->add_option("--rtol", c.run.rtol, "Relative tolerance of --expect")->capture_default_str();
+  sub->add_option("--atol", c.run.atol, "Absolute tolerance of --expect")->capture_default_str();
+  sub->add_flag("--timing-only", c.run.timing_only, "Count cycles without computing values");
+  sub->add_flag("!--no-checks", c.run.checks, "Switch the machine's run-time checks off");
+  sub->add_option("--trace", c.run.trace, "Write a timeline that Perfetto opens");
+  sub->add_option("--report", c.run.report, "Write the machine's report as YAML");
+  sub->add_option("--json", c.run.json, "Write the result as JSON lines");
+  sub->callback([&c, &action] { action = [&c] { return run(c.run); }; });
+}
+
+void add_solve(CLI::App& app, Commands& c, Action& action) {
+  auto* sub = app.add_subcommand("solve", "Solve a Layout Selection problem file");
+  sub->footer("Example: systole solve problem.ls --strategy exact --budget 10");
+  sub->add_option("PROBLEM", c.solve.problem, "Problem file")->required();
+  add_budget(*sub, c.solve.solve);
+  sub->add_option("--strategy", c.solve.strategy, "Strategy")->capture_default_str();
+  sub->add_option("--threads", c.solve.threads, "Threads; never changes a result")
+      ->check(CLI::Range(1, 1024))->capture_default_str();
+  sub->add_option("--export", c.solve.export_to, "FORMAT FILE: write the problem in another form, do not solve")
+      ->expected(2);
+  sub->add_option("--result", c.solve.result, "Write the result file");
+  sub->callback([&c, &action] { action = [&c] { return solve_file(c.solve); }; });
+}
+
+void add_others(CLI::App& app, Commands& c, Action& action) {
+  auto* look = app.add_subcommand("inspect", "Operators, shapes, parameters, FLOPs of a model");
+  look->footer("Example: systole inspect model.onnx --dim batch=1");
+  add_model(*look, c.inspect.model, false);
+  add_target(*look, c.inspect.target);
+  look->add_option("--dot", c.inspect.dot, "Write the graph for Graphviz");
+  look->callback([&c, &action] { action = [&c] { return inspect(c.inspect); }; });
+
+  app.add_subcommand("models", "The recipes in models/")->callback([&action] { action = list_models; });
+  app.add_subcommand("machines", "The machines in configs/")->callback([&action] { action = list_machines; });
+  app.add_subcommand("strategies", "The layout strategies")->callback([&action] { action = list_strategies; });
+}
+
+int fail(const char* text) {
+  std::fprintf(stderr, "systole: %s\n", text);
+  return 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Systole: layout selection, compilation and simulation for a systolic-array core", "systole"};
+  app.set_version_flag("--version", SYSTOLE_VERSION);
+  app.require_subcommand(1);
+  Commands commands;
+  Action action;
+  add_compare(app, commands, action);
+  add_compile(app, commands, action);
+  add_run(app, commands, action);
+  add_solve(app, commands, action);
+  add_others(app, commands, action);
+  try {
+    app.parse(argc, argv);
+    return action();
+  } catch (const CLI::Success& request) {
+    return app.exit(request);  // --help, --version
+  } catch (const CLI::ParseError& error) {
+    return fail((std::string(error.what()) + "; see systole --help").c_str());
+  } catch (const systole::Error& error) {
+    return fail(error.what());
+  } catch (const std::bad_alloc&) {
+    return fail("out of memory; use a smaller model or --timing-only");
+  } catch (const std::exception& error) {
+    return fail(error.what());
+  }
+}

@@ -1,0 +1,17 @@
+// Files are written whole or not at all: to a temporary name beside the target, renamed last. Throws Error.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace systole::driver {
+
+void write_file(const std::string& path, std::string_view text);
+void write_file(const std::string& path, std::span<const std::byte> bytes);
+
+// Throws Error now if `path` could not be written later (missing folder, a folder of that name).
+void expect_writable(const std::string& path);
+
+}  // namespace systole::driver

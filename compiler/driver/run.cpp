@@ -1,0 +1,219 @@
+// systole run: one program on the machine; outputs come from simulated memory, and are compared when asked.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "compiler/driver/commands.hpp"
+#include "compiler/driver/output_file.hpp"
+#include "compiler/driver/pipeline.hpp"
+#include "compiler/driver/table.hpp"
+#include "compiler/driver/values.hpp"
+#include "compiler/frontend/npy.hpp"
+#include "isa/base/error.hpp"
+#include "isa/binary.hpp"
+#include "isa/text.hpp"
+#include "sim/report/print.hpp"
+#include "sim/simulate.hpp"
+
+namespace systole::driver {
+namespace {
+
+namespace fs = std::filesystem;
+
+graph::ElementType element_type(isa::DType dtype) {
+  const auto found = graph::find_element_type(dtype == isa::DType::b8 ? "boolean" : isa::name_of(dtype));
+  return found.value_or(graph::ElementType::f32);
+}
+
+// A graph with only the boundary of a program: what inputs and outputs need.
+graph::Graph boundary_of(const isa::Program& program) {
+  graph::Graph graph;
+  graph.name = program.name;
+  for (const isa::HbmTensor& tensor : program.tensors) {
+    if (tensor.role == isa::Role::input) {
+      graph::add_input(graph, tensor.name, element_type(tensor.dtype), tensor.shape);
+    } else if (tensor.role == isa::Role::output) {
+      graph.outputs.push_back(graph.tensors.add(
+          {tensor.name, element_type(tensor.dtype), tensor.shape, graph::TensorKind::intermediate, {}, nullptr}));
+      graph.output_names.push_back(tensor.name);
+    }
+  }
+  return graph;
+}
+
+bool is_program(const std::string& path) {
+  if (path.size() > 4 && (path.ends_with(".asm") || path.ends_with(".bin"))) {
+    return true;
+  }
+  std::ifstream file(path, std::ios::binary);
+  std::array<char, 64> start{};
+  file.read(start.data(), static_cast<std::streamsize>(start.size()));
+  return isa::is_binary(std::as_bytes(std::span(start)).first(static_cast<std::size_t>(file.gcount())));
+}
+
+struct Loaded {
+  graph::Graph graph;
+  isa::Program program;
+  isa::Machine machine;
+  std::string strategy;
+  bool weights_absent = false;
+};
+
+Loaded load(const RunOptions& options) {
+  Loaded out;
+  if (!options.model.model.empty() && is_program(options.model.model)) {
+    out.program = isa::read_program(options.model.model);
+    out.machine = isa::read_machine(options.target.machine);
+    isa::expect_machine(out.program, out.machine);
+    out.graph = boundary_of(out.program);
+    out.strategy = "program file";
+    for (const isa::HbmTensor& tensor : out.program.tensors) {
+      out.weights_absent = out.weights_absent || (tensor.role == isa::Role::constant && tensor.data == nullptr);
+    }
+    return out;
+  }
+  const Target target = load_target(options.target);
+  const solver::Strategy& strategy = strategy_named(options.strategy);
+  const Model model = load_model(options.model);
+  const layout::Statement statement = state(model, target);
+  const solver::Result solved =
+      solver::solve(strategy, statement.problem, budget_of(options.solve, options.target.threads));
+  if (solved.assignment.row.empty() && !statement.problem.operators.empty()) {
+    throw Error(options.strategy, solved.note.empty() ? "found no layout assignment" : solved.note,
+                "give more --budget or --memory, or another --strategy");
+  }
+  out.program = compile_assignment(model, target, statement, solved.assignment).program;
+  out.graph = model.graph;
+  out.machine = target.machine;
+  out.strategy = options.strategy;
+  out.weights_absent = model.weights_absent;
+  return out;
+}
+
+// 0 if every expectation holds, 1 if one does not.
+int compare_expected(const std::map<std::string, std::string>& expected, const graph::Graph& graph,
+                     const std::vector<graph::Array>& outputs, const RunOptions& options) {
+  int code = 0;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const auto file = expected.find(graph.output_names[i]);
+    if (file == expected.end()) {
+      continue;
+    }
+    const graph::Array want = frontend::read_npy(file->second);
+    if (want.shape != outputs[i].shape || want.type != outputs[i].type) {
+      std::printf("output %s: shape or type differs: got %s %s, expected %s %s\n", file->first.c_str(),
+                  std::string(graph::name_of(outputs[i].type)).c_str(), graph::to_string(outputs[i].shape).c_str(),
+                  std::string(graph::name_of(want.type)).c_str(), graph::to_string(want.shape).c_str());
+      code = 1;
+      continue;
+    }
+    const bool exact = !graph::is_float(want.type);
+    const Difference d = compare(outputs[i], want, exact ? 0 : options.rtol, exact ? 0 : options.atol);
+    std::printf("output %s: %s, largest difference %.3g (of %.3g)%s%s\n", file->first.c_str(),
+                d.outside == 0 ? "as expected" : "DIFFERS", d.largest, d.magnitude, d.outside == 0 ? "" : "; first at ",
+                d.first.c_str());
+    code = d.outside == 0 ? code : 1;
+  }
+  return code;
+}
+
+void expect_outputs_named(const std::map<std::string, std::string>& expected, const graph::Graph& graph) {
+  for (const auto& [name, file] : expected) {
+    if (std::find(graph.output_names.begin(), graph.output_names.end(), name) == graph.output_names.end()) {
+      throw Error("--expect " + name, "the model has no such output",
+                  fmt::format("its outputs are: {}", fmt::join(graph.output_names, ", ")));
+    }
+  }
+}
+
+std::string file_name(std::string name) {
+  for (char& c : name) {
+    c = std::string_view("/\\:*?\"<>| ").find(c) == std::string_view::npos ? c : '_';
+  }
+  return name + ".npy";
+}
+
+void check_paths(const RunOptions& options) {
+  for (const std::string& path : {options.trace, options.report, options.json}) {
+    if (!path.empty()) {
+      expect_writable(path);
+    }
+  }
+  if (!options.output_folder.empty() && fs::exists(options.output_folder) && !fs::is_directory(options.output_folder)) {
+    throw Error("--output " + options.output_folder, "is not a folder", "give a folder");
+  }
+}
+
+std::string result_json(const Loaded& loaded, const sim::Report& report, int code) {
+  nlohmann::ordered_json line;
+  line["schema"] = "systole-run-1";
+  line["model"] = loaded.program.name;
+  line["machine"] = loaded.program.machine;
+  line["strategy"] = loaded.strategy;
+  line["version"] = SYSTOLE_VERSION;
+  line["cycles"] = report.cycles;
+  line["microseconds"] = report.microseconds;
+  line["hbm_read_bytes"] = report.hbm_read_bytes;
+  line["hbm_written_bytes"] = report.hbm_written_bytes;
+  line["utilisation"] = report.utilisation;
+  line["exit"] = code;
+  return line.dump() + "\n";
+}
+
+}  // namespace
+
+int run(const RunOptions& options) {
+  check_paths(options);
+  const auto expected = pairs("--expect", options.expect);
+  const Loaded loaded = load(options);
+  expect_outputs_named(expected, loaded.graph);
+  const bool values = !options.timing_only && !loaded.weights_absent;
+  if (!values && !options.timing_only && (!expected.empty() || !options.output_folder.empty())) {
+    throw Error(loaded.program.name, "has weights without data, so there are no values to write or compare",
+                "use --weights random:SEED, or --timing-only without --expect and --output");
+  }
+  const sim::Timing timing = sim::read_timing(options.target.machine);
+  sim::Options sim_options;
+  sim_options.values = values;
+  sim_options.checks = options.checks;
+  sim_options.trace = !options.trace.empty();
+  const sim::Inputs inputs =
+      values ? machine_inputs(loaded.program, model_inputs(loaded.graph, options.model)) : sim::Inputs{};
+  const sim::Outcome outcome = sim::simulate(loaded.program, loaded.machine, timing, inputs, sim_options);
+  if (outcome.status != sim::Status::done) {
+    for (const sim::Fault& fault : outcome.faults) {
+      std::fprintf(stderr, "systole: %s\n", fault.text.c_str());
+    }
+    return 1;
+  }
+  std::printf("model %s  machine %s  strategy %s  dtype %s  seed %llu  systole %s\n", loaded.program.name.c_str(),
+              loaded.program.machine.c_str(), loaded.strategy.c_str(), options.target.dtype.c_str(),
+              static_cast<unsigned long long>(options.model.seed), SYSTOLE_VERSION);
+  std::fputs(sim::print_table(outcome.report, loaded.program, timing).c_str(), stdout);
+  int code = 0;
+  if (values) {
+    const auto outputs = model_outputs(loaded.graph, loaded.program, outcome.outputs);
+    code = compare_expected(expected, loaded.graph, outputs, options);
+    if (!options.output_folder.empty()) {
+      fs::create_directories(options.output_folder);
+      for (std::size_t i = 0; i < outputs.size(); ++i) {
+        frontend::write_npy(fs::path(options.output_folder) / file_name(loaded.graph.output_names[i]), outputs[i]);
+      }
+    }
+  }
+  if (!options.trace.empty()) {
+    write_file(options.trace, sim::print_trace(outcome.trace, loaded.program, timing.tick_ghz));
+  }
+  if (!options.report.empty()) {
+    write_file(options.report, sim::print_yaml(outcome.report, loaded.program, timing));
+  }
+  if (!options.json.empty()) {
+    write_file(options.json, result_json(loaded, outcome.report, code));
+  }
+  return code;
+}
+
+}  // namespace systole::driver

@@ -89,8 +89,10 @@ std::vector<Life> lives_of(const layout::LaidGraph& laid, const IdVector<TensorI
       out.push_back(life);
     }
   }
-  std::ranges::stable_sort(
-      out, {}, [](const Life& l) { return (l.last - l.first) / static_cast<std::size_t>(l.uses); });
+  // Nodes blocked per use, in thousandths: whole numbers, so that ties fall to the earlier tensor.
+  std::ranges::stable_sort(out, {}, [](const Life& life) {
+    return 1000 * static_cast<std::int64_t>(life.last - life.first) / life.uses;
+  });
   return out;
 }
 

@@ -104,8 +104,17 @@ TileProgram tile(const layout::LaidGraph& laid, const Residency& residency,
   return builder.take();
 }
 
+// Residents that crowd the kernels out are given up before the user is told that something does not fit.
 isa::Program lower(const layout::LaidGraph& laid, const isa::Machine& machine) {
-  const TileProgram program = tile(laid, plan_residency(laid, machine), machine);
+  for (int share = default_resident_share; share > 0; share /= 2) {
+    const TileProgram program = tile(laid, plan_residency(laid, machine, share), machine);
+    try {
+      return schedule(program, allocate(program, machine), machine);
+    } catch (const Error&) {
+      // The next share leaves more room; without residents the error is the user's.
+    }
+  }
+  const TileProgram program = tile(laid, plan_residency(laid, machine, 0), machine);
   return schedule(program, allocate(program, machine), machine);
 }
 

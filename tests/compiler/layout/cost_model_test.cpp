@@ -1,0 +1,302 @@
+// Prices against sums done by hand, with coefficients of small primes so that every term can be
+// told apart.
+#include "compiler/layout/cost_model.hpp"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+
+#include "compiler/layout/domains.hpp"
+#include "compiler/layout/storage.hpp"
+#include "isa/base/error.hpp"
+#include "tests/support/random_graph.hpp"
+
+using namespace systole;
+using namespace systole::layout;
+using graph::ElementType;
+using graph::Graph;
+using graph::NodeId;
+using graph::Shape;
+using graph::TensorId;
+using isa::DType;
+
+namespace {
+
+isa::Machine machine() {
+  isa::Machine m;
+  m.name = "hand";
+  m.sbuf_bytes = 180224;
+  return m;
+}
+
+CostModel model() {
+  CostModel c;
+  c.machine = "hand";
+  c.column = 2;
+  c.column_fp32 = 8;
+  c.stationary_column = 1;
+  c.vector_element = 3;
+  c.scalar_element = 5;
+  c.gpsimd_element = 7;
+  c.instruction = 11;
+  c.short_row = 100;
+  c.long_byte = 0.5;
+  c.transfer = 1000;
+  c.handover = 10;
+  return c;
+}
+
+Layout lay(const char* text) {
+  return *parse_layout(text);
+}
+
+double count(const Features& features, Feature feature) {
+  return features[static_cast<std::size_t>(feature)];
+}
+
+// One node between an input-like copy and another copy, so that none of its tensors is tied to HBM.
+struct Inner {
+  Graph g;
+  IdVector<TensorId, DType> storage;
+  Inner() = default;
+  TensorId source(const Shape& shape, DType type) {
+    const TensorId x = graph::add_input(g, "x", ElementType::f32, shape);
+    const TensorId y =
+        graph::add_node(g, "copy", graph::Map{.function = graph::MapFunction::relu}, {x});
+    types[y.index()] = type;
+    return y;
+  }
+  Features features(TensorId out, DType type, const Configuration& configuration) {
+    storage.resize(g.tensors.size(), type);
+    for (const auto& [index, dtype] : types) {
+      storage[TensorId(index)] = dtype;
+    }
+    const auto boundary = boundaries(g);
+    const CostModel c = model();
+    const isa::Machine m = machine();
+    return NodePricer(g, storage, boundary, g.tensors[out].producer, c, m).features(configuration);
+  }
+  std::map<std::size_t, DType> types;
+};
+
+}  // namespace
+
+TEST_CASE("a total is the busiest engine, a share of the others, and what nothing hides") {
+  Features f{};
+  f[static_cast<std::size_t>(Feature::column)] = 100;         // 200 cycles, tensor engine
+  f[static_cast<std::size_t>(Feature::vector_element)] = 40;  // 120 cycles, vector engine
+  f[static_cast<std::size_t>(Feature::transfer)] = 1;         // 1000 cycles
+  const Price p = price_of(f, model());
+  CHECK(p.terms[static_cast<std::size_t>(Feature::column)] == 200);
+  CHECK(p.terms[static_cast<std::size_t>(Feature::vector_element)] == 120);
+  CHECK(p.total == 200 + 30 + 1000);
+}
+
+TEST_CASE("a product is passes x tiles x columns, evicted once") {
+  Inner w;
+  const TensorId a = w.source({200, 300}, DType::bf16);
+  const TensorId b = w.source({300, 700}, DType::bf16);
+  const TensorId y = graph::add_node(w.g, "mm", graph::Contraction{{0, 1}, {1, 2}, {0, 2}}, {a, b});
+  const Features lhs = w.features(
+      y, DType::bf16, {{lay("(1|0)"), lay("(0|1)")}, lay("(0|1)"), Mechanism::lhs_stationary});
+  // 300 rows are 3 passes, 200 results across are 2 tiles, 700 columns are 512 + 188.
+  CHECK(count(lhs, Feature::column) == 3 * 2 * 700);
+  CHECK(count(lhs, Feature::column_fp32) == 0);
+  CHECK(count(lhs, Feature::stationary_column) == 3 * 2 * 128);
+  CHECK(count(lhs, Feature::vector_element) == 2 * 700);
+  CHECK(count(lhs, Feature::instruction) == 2 * 2);
+  CHECK(count(lhs, Feature::transfer) == 0);
+  CHECK(count(lhs, Feature::short_row) == 0);
+  const Features rhs = w.features(
+      y, DType::bf16, {{lay("(1|0)"), lay("(0|1)")}, lay("(1|0)"), Mechanism::rhs_stationary});
+  // 700 results across are 6 tiles of 200 columns.
+  CHECK(count(rhs, Feature::column) == 3 * 6 * 200);
+  CHECK(count(rhs, Feature::vector_element) == 6 * 200);
+}
+
+TEST_CASE("fp32 products are billed apart and short ones with the least number of columns") {
+  Inner w;
+  const TensorId a = w.source({20, 30}, DType::f32);
+  const TensorId b = w.source({30, 10}, DType::f32);
+  const TensorId y = graph::add_node(w.g, "mm", graph::Contraction{{0, 1}, {1, 2}, {0, 2}}, {a, b});
+  const Features f = w.features(
+      y, DType::f32, {{lay("(1|0)"), lay("(0|1)")}, lay("(0|1)"), Mechanism::lhs_stationary});
+  CHECK(count(f, Feature::column_fp32) == 64);
+  CHECK(count(f, Feature::column) == 0);
+  CHECK(count(f, Feature::stationary_column) == 20);
+}
+
+TEST_CASE("one contracted axis on the partitions leaves the others to further passes") {
+  Inner w;
+  const TensorId a = w.source({16, 4, 64}, DType::bf16);
+  const TensorId b = w.source({4, 64, 256}, DType::bf16);
+  const TensorId y =
+      graph::add_node(w.g, "mm", graph::Contraction{{0, 1, 2}, {1, 2, 3}, {0, 3}}, {a, b});
+  const Features one = w.features(
+      y, DType::bf16, {{lay("(2|0 1)"), lay("(1|0 2)")}, lay("(0|1)"), Mechanism::lhs_stationary});
+  CHECK(count(one, Feature::column) == 4 * 256);
+  const Features all = w.features(
+      y, DType::bf16, {{lay("(1 2|0)"), lay("(0 1|2)")}, lay("(0|1)"), Mechanism::lhs_stationary});
+  CHECK(count(all, Feature::column) == 2 * 256);
+}
+
+TEST_CASE("a convolution passes over kernel positions") {
+  Inner w;
+  const TensorId x = w.source({1, 64, 30, 30}, DType::bf16);
+  const TensorId k = w.source({256, 64, 3, 3}, DType::bf16);
+  const TensorId y =
+      graph::add_node(w.g, "conv", graph::Convolution{{1, 1}, {0, 0}, {0, 0}, {1, 1}, 1}, {x, k});
+  const Layout image = lay("(1|2 3 0)");
+  const Features channels =
+      w.features(y, DType::bf16, {{image, lay("(1|2 3 0)")}, image, Mechanism::rhs_stationary});
+  // 28 x 28 = 784 columns (512 + 272), 9 positions, 2 tiles of 128 results.
+  CHECK(count(channels, Feature::column) == 9 * 2 * 784);
+  CHECK(count(channels, Feature::vector_element) == 2 * 784);
+  const Features rows = w.features(
+      y, DType::bf16, {{image, lay("(1|2 3 0)")}, lay("(2|1 3 0)"), Mechanism::lhs_stationary});
+  // 28 tiles (one per column of the image) of 28 rows each: 256 columns a pass.
+  CHECK(count(rows, Feature::column) == 28 * 9 * 256);
+  CHECK(count(rows, Feature::vector_element) == 28 * 256);
+}
+
+TEST_CASE("elementwise work goes with the elements per partition") {
+  Inner w;
+  const TensorId a = w.source({256, 100}, DType::f32);
+  const TensorId b = w.source({256, 100}, DType::f32);
+  const TensorId y =
+      graph::add_node(w.g, "max", graph::Map{.function = graph::MapFunction::max}, {a, b});
+  const Features f =
+      w.features(y, DType::f32, {{lay("(0|1)"), lay("(0|1)")}, lay("(0|1)"), Mechanism::standard});
+  CHECK(count(f, Feature::vector_element) == 2 * 2 * 100);  // two operands, two blocks
+  const Features g =
+      w.features(y, DType::f32, {{lay("(1|0)"), lay("(1|0)")}, lay("(1|0)"), Mechanism::standard});
+  CHECK(count(g, Feature::vector_element) == 2 * 256);
+}
+
+TEST_CASE("a tensor larger than its share of SBUF is streamed in rows") {
+  Inner w;
+  const TensorId a = w.source({128, 30000}, DType::f32);  // 120,000 bytes per partition
+  const TensorId y =
+      graph::add_node(w.g, "exp", graph::Map{.function = graph::MapFunction::exp}, {a});
+  const Features f =
+      w.features(y, DType::bf16, {{lay("(0|1)")}, lay("(0|1)"), Mechanism::standard});
+  // In and out (60,000 bytes), by 16 DMA engines.
+  CHECK(count(f, Feature::long_byte) == 128.0 * 30000 * (4 + 2) / 16);
+  CHECK(count(f, Feature::scalar_element) == 30000);
+  CHECK(count(f, Feature::transfer) == 2);
+}
+
+TEST_CASE("a reduction over the partitions is a product with ones") {
+  Inner w;
+  const TensorId a = w.source({300, 100}, DType::bf16);
+  const TensorId y =
+      graph::add_node(w.g, "sum", graph::Reduce{graph::ReduceFunction::sum, {0}, false}, {a});
+  const Features f =
+      w.features(y, DType::bf16, {{lay("(0|1)")}, lay("(|0)"), Mechanism::ones_matmul});
+  CHECK(count(f, Feature::column) == 3 * 100);
+  CHECK(count(f, Feature::vector_element) == 100);
+  const Features across =
+      w.features(y, DType::bf16, {{lay("(0|1)")}, lay("(0|)"), Mechanism::ones_matmul});
+  CHECK(count(across, Feature::column) == 3 * 64);
+  CHECK(count(across, Feature::stationary_column) == 3 * 100);
+  const Features inside =
+      w.features(y, DType::bf16, {{lay("(1|0)")}, lay("(0|)"), Mechanism::standard});
+  CHECK(count(inside, Feature::vector_element) == 300);
+}
+
+TEST_CASE("a conversion takes the cheapest mechanism of its kind") {
+  const Shape shape{256, 192};
+  const auto convert = [&](const char* from, const char* to, DType type) {
+    return price_conversion(shape, type, lay(from), lay(to), Boundary::inside, model(), machine());
+  };
+  CHECK(convert("(0|1)", "(0|1)", DType::bf16).price.total == 0);
+  const Conversion array = convert("(0|1)", "(1|0)", DType::bf16);
+  CHECK(array.mechanism == Mechanism::array_transpose);
+  // 2 x 2 tiles of 128 columns; 2 blocks of results receive 256 elements per partition each.
+  CHECK(array.price.terms[static_cast<std::size_t>(Feature::column)] == 2 * (4 * 128));
+  CHECK(array.price.terms[static_cast<std::size_t>(Feature::vector_element)] == 3 * 2 * 256);
+  CHECK(convert("(0|1)", "(1|0)", DType::i32).mechanism == Mechanism::dma);
+  CHECK(convert("(0|1)", "(0 1|)", DType::bf16).mechanism == Mechanism::dma);
+  // Nothing lies on the partitions of one side: the array has nothing to turn.
+  CHECK(convert("(0|1)", "(|0 1)", DType::bf16).mechanism == Mechanism::dma);
+  const Conversion inside = price_conversion({4, 5, 6}, DType::bf16, lay("(0|1 2)"), lay("(0|2 1)"),
+                                             Boundary::inside, model(), machine());
+  CHECK(inside.mechanism == Mechanism::reorder);
+}
+
+TEST_CASE("rows that DMA can keep together make it cheaper") {
+  const Shape shape{4, 6, 512};
+  const Features kept = conversion_features(Mechanism::dma, shape, DType::f32, lay("(0|1 2)"),
+                                            lay("(1|0 2)"), Boundary::inside, model(), machine());
+  // 24 rows of 2048 bytes: long ones.
+  CHECK(count(kept, Feature::long_byte) == 24.0 * 2048 / 16);
+  const Features torn = conversion_features(Mechanism::dma, shape, DType::f32, lay("(0|1 2)"),
+                                            lay("(2|0 1)"), Boundary::inside, model(), machine());
+  // 6 elements of axis 1 against 6 of axis 2... nothing in common: one row per element.
+  CHECK(count(torn, Feature::short_row) == 4.0 * 6 * 512 / 16);
+}
+
+TEST_CASE("relabellings of inputs and outputs are in HBM with them") {
+  Graph g;
+  const TensorId x = graph::add_input(g, "x", ElementType::f32, {4, 6});
+  const TensorId t = graph::add_node(g, "t", graph::Transpose{{1, 0}}, {x});
+  const TensorId r =
+      graph::add_node(g, "relu", graph::Map{.function = graph::MapFunction::relu}, {t});
+  const TensorId e =
+      graph::add_node(g, "exp", graph::Map{.function = graph::MapFunction::exp}, {r});
+  const TensorId s = graph::add_reshape(g, "s", e, {24});
+  g.outputs = {s};
+  const auto b = boundaries(g);
+  CHECK(b[x] == Boundary::source);
+  CHECK(b[t] == Boundary::source);
+  CHECK(b[r] == Boundary::inside);
+  CHECK(b[e] == Boundary::output);
+  CHECK(b[s] == Boundary::output);
+}
+
+TEST_CASE("the cost files of the machines read, and print as they read") {
+  for (const char* name : {"trn1", "trn2", "toy"}) {
+    const CostModel c = read_cost_model(std::string(name) + ".analytic");
+    CHECK(c.machine == name);
+    CHECK(c.column > 0);
+    const std::string path = "cost_model_test_" + std::string(name) + ".yaml";
+    std::ofstream(path) << print_cost_model(c);
+    CHECK(read_cost_model("./" + path) == c);
+    std::remove(path.c_str());
+  }
+}
+
+TEST_CASE("mistakes in cost files are named with line and remedy") {
+  CHECK_THROWS_WITH_AS((void)read_cost_model("trn1.analytc"),
+                       doctest::Contains("\"trn1.analytc\" is unknown"), Error);
+  const std::string path = "./cost_model_test_bad.yaml";
+  std::ofstream(path) << print_cost_model(model()) << "colum: 3\n";
+  CHECK_THROWS_WITH_AS((void)read_cost_model(path), doctest::Contains("did you mean \"column\""),
+                       Error);
+  std::remove(path.c_str());
+}
+
+TEST_CASE(
+    "no configuration of any operator is free of charge unless it relabels or moves nothing") {
+  const isa::Machine m = isa::read_machine("trn1");
+  const CostModel c = read_cost_model("trn1.analytic");
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    test::RandomGraphOptions options;
+    options.seed = seed;
+    const Graph g = test::random_graph(options);
+    const auto storage = storage_types(g, Precision::bf16);
+    const Domains d = domains(g, m);
+    for (const NodeId node : g.nodes.ids()) {
+      const NodePricer pricer(g, storage, boundaries(g), node, c, m);
+      for (const Configuration& row : configurations(g, node, d, m)) {
+        const Price p = pricer.price(row);
+        REQUIRE_MESSAGE((row.mechanism == Mechanism::alias) == (p.total == 0), g.nodes[node].name);
+        for (const std::int64_t term : p.terms) {
+          REQUIRE(term >= 0);
+        }
+      }
+    }
+  }
+}

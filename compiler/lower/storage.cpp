@@ -114,7 +114,7 @@ isa::HbmTensor hbm_tensor(const layout::LaidGraph& laid, graph::TensorId tensor,
     check(at(layout.split) < layout.order.size(), "padding needs a free axis");
     out.storage.back() += layout.padding;
   }
-  if (t.kind == graph::TensorKind::constant && t.data != nullptr) {
+  if (role == isa::Role::constant && t.data != nullptr) {
     out.data = std::make_shared<const std::vector<std::byte>>(pack(*t.data, out));
   }
   return out;

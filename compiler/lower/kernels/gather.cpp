@@ -40,6 +40,14 @@ void scale(Builder& b, const Tile& to, const Tile& x, std::int64_t factor) {
   b.tensor_tensor(AluOp::add, to, high, low);
 }
 
+std::vector<std::int64_t> extents_of_tile(const Tile& tile) {
+  std::vector<std::int64_t> out;
+  for (const isa::Dim& dim : tile.dims) {
+    out.push_back(dim.extent);
+  }
+  return out;
+}
+
 // Indices as non-negative i32: index + (index < 0) * extent.
 Tile lifted(Builder& b, const Tile& index, std::int64_t extent) {
   std::vector<std::int64_t> extents;
@@ -127,28 +135,22 @@ class ElementGather {
         output_(operand_of(builder, node.output)) {}
 
   void run() {
-    // Per element of the output: indices (three tiles) and values; the whole axis of the data beside them.
     std::vector<int> others;
     for (const int axis : output_.free_axes) {
       if (axis != axis_) {
         others.push_back(axis);
       }
     }
-    const std::int64_t length = data_.shape[at(axis_)];
+    // Per element of the output: five tiles of indices and the values; a window of the data's axis beside them.
     const std::int64_t along = output_.shape[at(axis_)];
     const std::int64_t value = isa::size_of(data_.dtype);
     const std::int64_t room = b_.staging_bytes() / 2;
+    const std::int64_t per_index = 2 * value + 20;
+    window_ = std::clamp<std::int64_t>(room / 2 / value, 1, data_.shape[at(axis_)]);
     const std::int64_t other_limit =
-        std::max<std::int64_t>(1, room / (length * value + along * (value + 16)));
+        std::max<std::int64_t>(1, room / (window_ * value + along * per_index));
     const std::int64_t along_limit =
-        std::clamp<std::int64_t>((room - length * value) / (value + 16), 1, along);
-    if (length * value > b_.staging_bytes()) {
-      throw Error(b_.laid().graph.tensors[output_.tensor].name,
-                  "an axis of " + std::to_string(length) +
-                      " elements does not fit beside its indices in the " +
-                      std::to_string(b_.staging_bytes()) + " bytes per partition that are free",
-                  "use a machine with more SBUF");
-    }
+        std::clamp<std::int64_t>((room - window_ * value) / per_index, 1, along);
     for_each_chunk(extents_of(output_, others), other_limit, [&](const std::vector<Span>& other) {
       for (std::int64_t begin = 0; begin < along; begin += along_limit) {
         std::vector<Span> free;
@@ -165,8 +167,41 @@ class ElementGather {
 
  private:
   void piece(Span range, const std::vector<Span>& free) {
-    const Tile data = data_piece(range, free);
-    const Tile index = lifted(b_, in_output_order(indices_, range, free), data_.shape[at(axis_)]);
+    const std::int64_t length = data_.shape[at(axis_)];
+    const Tile index = lifted(b_, in_output_order(indices_, range, free), length);
+    const Region region{range, free, false};
+    const Tile out = b_.write(output_.tensor, region);
+    if (window_ == length) {
+      from_window(range, free, {0, length}, index, out);
+    }
+    for (std::int64_t begin = 0; window_ < length && begin < length; begin += window_) {
+      const Span window{begin, std::min(window_, length - begin)};
+      // What lies in this window: where moving the index into it changes nothing.
+      const Tile shifted = copy_of(index, false);
+      const Tile inside = copy_of(index, false);
+      const Tile mask =
+          b_.scratch(index.partitions, extents_of_tile(index), DType::u8, "mask", index.partition);
+      b_.tensor_scalar(shifted, index, AluOp::subtract, static_cast<float>(begin));
+      b_.tensor_scalar(inside, shifted, AluOp::max, 0.0F, AluOp::min,
+                       static_cast<float>(window.extent - 1));
+      b_.tensor_tensor(AluOp::equal, mask, shifted, inside);
+      const Tile values = copy_of(out, false);
+      from_window(range, free, window, inside, values);
+      if (begin == 0) {
+        b_.copy(out, values);
+      } else {
+        b_.copy_predicated(out, values, mask);
+      }
+    }
+    b_.finish(output_.tensor, region, out);
+  }
+
+  // out = data[.., window.begin + index, ..]; the index tile is overwritten.
+  void from_window(Span range, std::vector<Span> free, Span window, const Tile& index,
+                   const Tile& out) {
+    const auto along = static_cast<std::size_t>(position_of(output_.free_axes, axis_));
+    free[along] = window;
+    const Tile data = in_output_order(data_, range, free);
     // The element's number in the enumeration of the data tile: index * stride of the axis + the other axes' part.
     std::vector<std::int64_t> strides(data.dims.size());
     std::int64_t stride = 1;
@@ -174,15 +209,12 @@ class ElementGather {
       strides[d] = stride;
       stride *= data.dims[d].extent;
     }
-    const auto along = static_cast<std::size_t>(position_of(output_.free_axes, axis_));
     if (strides[along] != 1) {
       scale(b_, index, index, strides[along]);
     }
     if (free_elements(data) != data.dims[along].extent) {
       b_.tensor_tensor(AluOp::add, index, index, other_part(index, along, strides));
     }
-    const Region region{range, free, false};
-    const Tile out = b_.write(output_.tensor, region);
     const Tile dense = fits_access(b_.machine(), data) ? data : copy_of(data);
     const bool direct = fits_access(b_.machine(), out);
     const Tile values = direct ? out : copy_of(out, false);
@@ -191,28 +223,19 @@ class ElementGather {
     if (!direct) {
       b_.copy(out, values);
     }
-    b_.finish(output_.tensor, region, out);
   }
 
   [[nodiscard]] Tile copy_of(const Tile& tile, bool fill = true) {
-    std::vector<std::int64_t> extents;
-    for (const isa::Dim& dim : tile.dims) {
-      extents.push_back(dim.extent);
-    }
-    const Tile out = b_.scratch(tile.partitions, extents, tile.dtype, "dense", tile.partition);
+    const Tile out =
+        b_.scratch(tile.partitions, extents_of_tile(tile), tile.dtype, "dense", tile.partition);
     if (fill) {
       b_.copy(out, tile);
     }
     return out;
   }
 
-  // The whole axis, the other free axes as in the output's piece, dims in the output's order. The data may be longer
-  // than the output in any axis, also across the partitions.
-  [[nodiscard]] Tile data_piece(Span range, std::vector<Span> free) {
-    free[at(position_of(output_.free_axes, axis_))] = {0, data_.shape[at(axis_)]};
-    return in_output_order(data_, range, free);
-  }
-
+  // A piece of the data or the indices with dims in the output's order. The operand may be longer than the output in
+  // any axis, also across the partitions.
   [[nodiscard]] Tile in_output_order(const Operand& operand, Span range,
                                      const std::vector<Span>& free) {
     bool same = operand.partitions == output_.partitions &&
@@ -269,6 +292,7 @@ class ElementGather {
 
   Builder& b_;
   int axis_;
+  std::int64_t window_ = 1;  // elements of the data's axis taken at once
   Operand data_;
   Operand indices_;
   Operand output_;

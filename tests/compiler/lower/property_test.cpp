@@ -31,7 +31,7 @@ struct Plan {
 
 void run(const std::string& machine_name, const Plan& plan, const std::vector<Family>& families) {
   const isa::Machine machine = isa::read_machine(machine_name);
-  const layout::CostModel costs = layout::read_cost_model(machine_name);
+  const layout::CostModel costs = layout::read_cost_model(machine_name + ".analytic");
   int compared = 0;
   for (int seed = 1; seed <= plan.seeds; ++seed) {
     RandomGraphOptions options;

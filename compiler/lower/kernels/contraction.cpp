@@ -27,19 +27,19 @@ namespace {
 // A tile of weights: one value of every other m label, a box of the row labels, contiguous in the
 // result's partitions.
 struct RowTile {
-  Box box;
+  Ranges box;
   Span partitions;  // of the result
 };
 
 struct Step {  // one pass over the array's rows
   Span rows;   // linear partition index of the operands
-  Box box;     // one value of every free k label
+  Ranges box;  // one value of every free k label
 };
 
 // The longest box of `labels` that starts `begin` elements into `run` (a box whose elements are
 // consecutive) and has at most `most` elements.
-Box box_at(const Box& run, const Labels& labels, std::int64_t begin, std::int64_t most) {
-  Box box = run;
+Ranges box_at(const Ranges& run, const Labels& labels, std::int64_t begin, std::int64_t most) {
+  Ranges box = run;
   std::int64_t inner = 1;
   bool whole = true;  // all labels so far are taken in full
   for (std::size_t i = labels.size(); i-- > 0;) {
@@ -68,10 +68,10 @@ class Kernel {
         moving_(builder, space_, space_.moving, dtype, blocking_.moving.whole) {}
 
   void run() {
-    for (const Box& batch : cut(space_.all(), space_.batch, 1)) {
+    for (const Ranges& batch : cut(space_.all(), space_.batch, 1)) {
       const std::vector<Step> steps = steps_of(batch);
-      for (const Box& columns : cut(batch, space_.n, blocking_.n)) {
-        for (const Box& block : cut(columns, space_.m, blocking_.m)) {
+      for (const Ranges& columns : cut(batch, space_.n, blocking_.n)) {
+        for (const Ranges& block : cut(columns, space_.m, blocking_.m)) {
           run_block(block, steps);
         }
       }
@@ -96,15 +96,15 @@ class Kernel {
     return task;
   }
 
-  [[nodiscard]] Span rows_of(const Box& batch) const {
+  [[nodiscard]] Span rows_of(const Ranges& batch) const {
     return {first_partition(space_.stationary, batch), space_.extent(space_.k_rows)};
   }
 
-  [[nodiscard]] std::vector<Step> steps_of(const Box& batch) const {
+  [[nodiscard]] std::vector<Step> steps_of(const Ranges& batch) const {
     std::vector<Step> steps;
-    const std::vector<Box> boxes = cut(batch, space_.k_free, 1);
+    const std::vector<Ranges> boxes = cut(batch, space_.k_free, 1);
     for (const Span& rows : legal_parts(machine_, rows_of(batch))) {
-      for (const Box& box : boxes) {
+      for (const Ranges& box : boxes) {
         steps.push_back({rows, box});
       }
     }
@@ -113,7 +113,7 @@ class Kernel {
 
   // ---- the weight tiles of a block
 
-  [[nodiscard]] std::vector<RowTile> row_tiles(const Box& block) const {
+  [[nodiscard]] std::vector<RowTile> row_tiles(const Ranges& block) const {
     Labels others;
     for (const int label : space_.m) {
       if (std::find(space_.m_rows.begin(), space_.m_rows.end(), label) == space_.m_rows.end()) {
@@ -132,13 +132,13 @@ class Kernel {
     others.insert(others.end(), space_.m_rows.begin(),
                   space_.m_rows.begin() + static_cast<std::ptrdiff_t>(outer));
     std::vector<RowTile> tiles;
-    for (const Box& run : cut(block, others, 1)) {
+    for (const Ranges& run : cut(block, others, 1)) {
       cut_run(run, tiles);
     }
     return tiles;
   }
 
-  void cut_run(const Box& run, std::vector<RowTile>& tiles) const {
+  void cut_run(const Ranges& run, std::vector<RowTile>& tiles) const {
     const Span range{first_partition(space_.out, run), volume(run, space_.m_rows)};
     std::vector<Span> parts{range};
     if (out_resident_) {
@@ -149,7 +149,7 @@ class Kernel {
       while (done < part.extent) {
         const std::int64_t most =
             std::min<std::int64_t>(machine_.array_columns, part.extent - done);
-        const Box box = box_at(run, space_.m_rows, part.begin + done - range.begin, most);
+        const Ranges box = box_at(run, space_.m_rows, part.begin + done - range.begin, most);
         const std::int64_t count = volume(box, space_.m_rows);
         tiles.push_back({box, {part.begin + done, count}});
         done += count;
@@ -159,9 +159,10 @@ class Kernel {
 
   // ---- one block
 
-  void run_block(const Box& block, const std::vector<Step>& steps) {
+  void run_block(const Ranges& block, const std::vector<Step>& steps) {
     const std::vector<RowTile> tiles = row_tiles(block);
-    const std::vector<Box> spans = cut(block, space_.n, blocking_.n_tiles * machine_.moving_max);
+    const std::vector<Ranges> spans =
+        cut_for_tiles(block, space_.n, machine_.moving_max, blocking_.n_tiles);
     const auto size = static_cast<std::size_t>(blocking_.k_steps);
     std::vector<Tile> partial;  // by tile, span
     for (std::size_t first = 0; first < steps.size(); first += size) {
@@ -191,8 +192,8 @@ class Kernel {
     }
   }
 
-  void begin_loads(const Box& block, bool k_blocks) {
-    Box box = block;
+  void begin_loads(const Ranges& block, bool k_blocks) {
+    Ranges box = block;
     for (const int label : space_.k_free) {
       box[static_cast<std::size_t>(label)] =
           blocking_.k_free_whole ? Span{0, space_.extents[static_cast<std::size_t>(label)]}
@@ -209,19 +210,19 @@ class Kernel {
   // The sums over these steps, in PSUM: for each row tile, the columns of `span` in pieces that one
   // multiply takes.
   [[nodiscard]] std::vector<std::vector<Tile>> accumulate(const std::vector<RowTile>& tiles,
-                                                          const Box& span,
+                                                          const Ranges& span,
                                                           const std::vector<Step>& steps) {
-    const std::vector<Box> columns = cut(span, space_.n, machine_.moving_max);
+    const std::vector<Ranges> columns = cut(span, space_.n, machine_.moving_max);
     std::vector<std::vector<Tile>> sums(tiles.size());
     for (std::size_t t = 0; t < tiles.size(); ++t) {
-      for (const Box& box : columns) {
+      for (const Ranges& box : columns) {
         sums[t].push_back(
             builder_.psum(static_cast<int>(tiles[t].partitions.extent), extents_of(box), "sums"));
       }
     }
     for (std::size_t k = 0; k < steps.size(); ++k) {
       std::vector<Tile> moving;
-      for (const Box& box : columns) {
+      for (const Ranges& box : columns) {
         moving.push_back(addressable(moving_.get(steps[k].rows, with_k(box, steps[k]), space_.n)));
       }
       for (std::size_t t = 0; t < tiles.size(); ++t) {
@@ -236,15 +237,15 @@ class Kernel {
     return sums;
   }
 
-  [[nodiscard]] Box with_k(const Box& box, const Step& step) const {
-    Box out = box;
+  [[nodiscard]] Ranges with_k(const Ranges& box, const Step& step) const {
+    Ranges out = box;
     for (const int label : space_.k_free) {
       out[static_cast<std::size_t>(label)] = step.box[static_cast<std::size_t>(label)];
     }
     return out;
   }
 
-  [[nodiscard]] std::vector<std::int64_t> extents_of(const Box& box) const {
+  [[nodiscard]] std::vector<std::int64_t> extents_of(const Ranges& box) const {
     std::vector<std::int64_t> extents;
     for (const int label : space_.n) {
       extents.push_back(box[static_cast<std::size_t>(label)].extent);
@@ -267,22 +268,22 @@ class Kernel {
     return dense;
   }
 
-  [[nodiscard]] Tile room_for_sums(const RowTile& tile, const Box& span) {
+  [[nodiscard]] Tile room_for_sums(const RowTile& tile, const Ranges& span) {
     return builder_.scratch(static_cast<int>(tile.partitions.extent), extents_of(span),
                             isa::DType::f32, "partial sums");
   }
 
   // ---- results
 
-  void evict(const RowTile& tile, const Box& span, const std::vector<Tile>& sums,
+  void evict(const RowTile& tile, const Ranges& span, const std::vector<Tile>& sums,
              const Tile* partial, bool first, bool last) {
-    Box held = tile.box;
+    Ranges held = tile.box;
     for (const int label : space_.n) {
       held[static_cast<std::size_t>(label)] = span[static_cast<std::size_t>(label)];
     }
     const Region region = region_of(space_.out, held, tile.partitions);
     const Tile out = last ? builder_.write(space_.out.tensor, region) : Tile{};
-    const std::vector<Box> columns = cut(held, space_.n, machine_.moving_max);
+    const std::vector<Ranges> columns = cut(held, space_.n, machine_.moving_max);
     for (std::size_t c = 0; c < columns.size(); ++c) {
       const Tile waiting = partial == nullptr ? Tile{} : part_of_sums(*partial, held, columns[c]);
       const Tile to = last ? piece(out, space_.out, held, columns[c], space_.n) : waiting;
@@ -297,7 +298,8 @@ class Kernel {
     }
   }
 
-  [[nodiscard]] Tile part_of_sums(const Tile& partial, const Box& held, const Box& columns) const {
+  [[nodiscard]] Tile part_of_sums(const Tile& partial, const Ranges& held,
+                                  const Ranges& columns) const {
     Tile out = partial;
     for (std::size_t d = 0; d < space_.n.size(); ++d) {
       const auto label = static_cast<std::size_t>(space_.n[d]);
@@ -322,7 +324,7 @@ void write_zeros(Builder& builder, const Space& space) {
        first += builder.machine().partitions) {
     const Span partitions{
         first, std::min<std::int64_t>(builder.machine().partitions, space.out.partitions - first)};
-    for (const Box& box : cut(space.all(), space.out.free_labels, most)) {
+    for (const Ranges& box : cut(space.all(), space.out.free_labels, most)) {
       const Region region = region_of(space.out, box, partitions);
       const Tile out = builder.write(space.out.tensor, region);
       builder.memset(out, 0.0F);

@@ -136,8 +136,9 @@ class Search {
     return bytes;
   }
 
-  [[nodiscard]] std::int64_t transfer(const Placed& placed, const Streamed& operand, const Box& box,
-                                      std::int64_t width, std::int64_t loads) const {
+  [[nodiscard]] std::int64_t transfer(const Placed& placed, const Streamed& operand,
+                                      const Ranges& box, std::int64_t width,
+                                      std::int64_t loads) const {
     if (!operand.loaded) {
       return 0;
     }
@@ -147,8 +148,8 @@ class Search {
   }
 
   // What one load of the block takes: the labels in the ranges that it has.
-  [[nodiscard]] Box loaded_box(const Blocking& b, const Labels& own, std::int64_t width) const {
-    Box box = cut(space_.all(), own, width).front();
+  [[nodiscard]] Ranges loaded_box(const Blocking& b, const Labels& own, std::int64_t width) const {
+    Ranges box = cut(space_.all(), own, width).front();
     const auto single = [&box](const Labels& labels) {
       for (const int label : labels) {
         box[static_cast<std::size_t>(label)].extent = 1;
@@ -170,8 +171,8 @@ class Search {
     const std::int64_t tensor = batches_ * m_tiles * steps_ * columns * ticks_per_column;
     const std::int64_t evictions = batches_ * m_tiles * parts(steps_, b.k_steps);
     const std::int64_t vector = evictions * (n_ * ticks_per_element + n_tiles * eviction_overhead);
-    const Box stationary_box = loaded_box(b, space_.m, b.m);
-    const Box moving_box = loaded_box(b, space_.n, b.n);
+    const Ranges stationary_box = loaded_box(b, space_.m, b.m);
+    const Ranges moving_box = loaded_box(b, space_.n, b.n);
     const std::int64_t stationary =
         transfer(space_.stationary, b.stationary, stationary_box, m_, stationary_loads(b));
     const std::int64_t moving = transfer(space_.moving, b.moving, moving_box, n_, moving_loads(b));

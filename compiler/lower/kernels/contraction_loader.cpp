@@ -13,7 +13,7 @@ Loader::Loader(Builder& builder, const Space& space, const Placed& placed, isa::
       whole_(whole),
       block_(space.all()) {}
 
-void Loader::begin_block(const Box& box) {
+void Loader::begin_block(const Ranges& box) {
   const bool same =
       std::all_of(placed_.free_labels.begin(), placed_.free_labels.end(), [&](int label) {
         const Span& a = block_[static_cast<std::size_t>(label)];
@@ -33,11 +33,11 @@ void Loader::forget() {
 }
 
 // The block's ranges, but of a free k label that the block leaves open the wanted value alone.
-Box Loader::load_box(const Box& box) const {
+Ranges Loader::load_box(const Ranges& box) const {
   if (whole_) {
     return space_.all();
   }
-  Box out = block_;
+  Ranges out = block_;
   for (const int label : placed_.free_labels) {
     const auto at = static_cast<std::size_t>(label);
     if (out[at].extent == 0) {
@@ -47,7 +47,7 @@ Box Loader::load_box(const Box& box) const {
   return out;
 }
 
-Tile Loader::load(std::int64_t block, const Box& box) {
+Tile Loader::load(std::int64_t block, const Ranges& box) {
   Key key{block};
   for (const int label : placed_.free_labels) {
     key.push_back(box[static_cast<std::size_t>(label)].begin);
@@ -66,9 +66,9 @@ Tile Loader::load(std::int64_t block, const Box& box) {
   return tile;
 }
 
-Tile Loader::get(const Span& partitions, const Box& box, const Labels& labels) {
+Tile Loader::get(const Span& partitions, const Ranges& box, const Labels& labels) {
   const std::int64_t block = partitions.begin / builder_.machine().partitions;
-  const Box held = load_box(box);
+  const Ranges held = load_box(box);
   const Tile tile = piece(load(block, held), placed_, held, box, labels);
   return slice_partitions(tile, static_cast<int>(partitions.begin % builder_.machine().partitions),
                           static_cast<int>(partitions.extent));

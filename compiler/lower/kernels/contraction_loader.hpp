@@ -16,26 +16,26 @@ class Loader {
 
   // The box that loads take from now on. What was loaded for another box is forgotten: its room is
   // free once the last piece of it has been used.
-  void begin_block(const Box& box);
+  void begin_block(const Ranges& box);
 
   // The same where the box stays but other rows come: the next k block.
   void forget();
 
   // The rows `partitions` (inside one partition block) of the box, one dim per label of `labels`.
-  [[nodiscard]] Tile get(const Span& partitions, const Box& box, const Labels& labels);
+  [[nodiscard]] Tile get(const Span& partitions, const Ranges& box, const Labels& labels);
 
  private:
   using Key = std::vector<std::int64_t>;
 
-  [[nodiscard]] Box load_box(const Box& box) const;
-  [[nodiscard]] Tile load(std::int64_t block, const Box& box);
+  [[nodiscard]] Ranges load_box(const Ranges& box) const;
+  [[nodiscard]] Tile load(std::int64_t block, const Ranges& box);
 
   Builder& builder_;
   const Space& space_;
   const Placed& placed_;
   isa::DType dtype_;
   bool whole_;
-  Box block_;
+  Ranges block_;
   std::map<Key, Tile> loaded_;  // by partition block and ranges of the free labels
 };
 

@@ -13,8 +13,10 @@ bool has(const Labels& labels, int label) {
   return std::find(labels.begin(), labels.end(), label) != labels.end();
 }
 
-Placed placed(const layout::LaidGraph& laid, graph::TensorId tensor, const Labels& labels,
-              std::size_t count) {
+}  // namespace
+
+Placed place_labels(const layout::LaidGraph& laid, graph::TensorId tensor, const Labels& labels,
+                    std::size_t count) {
   const layout::Layout& layout = laid.layouts[tensor];
   const graph::Shape& shape = laid.graph.tensors[tensor].shape;
   Placed out;
@@ -33,8 +35,6 @@ Placed placed(const layout::LaidGraph& laid, graph::TensorId tensor, const Label
   return out;
 }
 
-}  // namespace
-
 std::int64_t Space::extent(const Labels& labels) const {
   std::int64_t product = 1;
   for (const int label : labels) {
@@ -43,8 +43,8 @@ std::int64_t Space::extent(const Labels& labels) const {
   return product;
 }
 
-Box Space::all() const {
-  Box box;
+Ranges Space::all() const {
+  Ranges box;
   for (const std::int64_t extent : extents) {
     box.push_back({0, extent});
   }
@@ -69,9 +69,9 @@ Space space_of(const layout::LaidGraph& laid, const graph::Node& node, const gra
   }
   const Labels& own = lhs_stationary ? op.lhs : op.rhs;
   const Labels& other = lhs_stationary ? op.rhs : op.lhs;
-  space.stationary = placed(laid, node.inputs[lhs_stationary ? 0 : 1], own, at(count));
-  space.moving = placed(laid, node.inputs[lhs_stationary ? 1 : 0], other, at(count));
-  space.out = placed(laid, node.output, op.out, at(count));
+  space.stationary = place_labels(laid, node.inputs[lhs_stationary ? 0 : 1], own, at(count));
+  space.moving = place_labels(laid, node.inputs[lhs_stationary ? 1 : 0], other, at(count));
+  space.out = place_labels(laid, node.output, op.out, at(count));
   const auto wide = [&space](int label) { return space.extents[at(label)] != 1; };
   for (const int label : space.stationary.free_labels) {
     if (wide(label)) {
@@ -98,7 +98,7 @@ Space space_of(const layout::LaidGraph& laid, const graph::Node& node, const gra
   return space;
 }
 
-std::int64_t volume(const Box& box, const Labels& labels) {
+std::int64_t volume(const Ranges& box, const Labels& labels) {
   std::int64_t product = 1;
   for (const int label : labels) {
     product *= box[at(label)].extent;
@@ -106,7 +106,7 @@ std::int64_t volume(const Box& box, const Labels& labels) {
   return product;
 }
 
-Region region_of(const Placed& placed, const Box& box, const Span& partitions) {
+Region region_of(const Placed& placed, const Ranges& box, const Span& partitions) {
   Region region;
   region.partitions = partitions;
   for (const int label : placed.free_labels) {
@@ -115,7 +115,7 @@ Region region_of(const Placed& placed, const Box& box, const Span& partitions) {
   return region;
 }
 
-std::int64_t first_partition(const Placed& placed, const Box& box) {
+std::int64_t first_partition(const Placed& placed, const Ranges& box) {
   std::int64_t index = 0;
   for (const int label : placed.partition_labels) {
     index += box[at(label)].begin * placed.partition_strides[at(label)];
@@ -123,8 +123,8 @@ std::int64_t first_partition(const Placed& placed, const Box& box) {
   return index;
 }
 
-std::vector<Box> cut(const Box& box, const Labels& labels, std::int64_t most) {
-  std::vector<Box> boxes{box};
+std::vector<Ranges> cut(const Ranges& box, const Labels& labels, std::int64_t most) {
+  std::vector<Ranges> boxes{box};
   std::int64_t rest = volume(box, labels);
   for (const int label : labels) {
     if (rest <= most) {
@@ -133,8 +133,8 @@ std::vector<Box> cut(const Box& box, const Labels& labels, std::int64_t most) {
     const Span span = box[at(label)];
     const std::int64_t inner = rest / span.extent;
     const std::int64_t step = std::max<std::int64_t>(1, most / std::max<std::int64_t>(inner, 1));
-    std::vector<Box> next;
-    for (const Box& outer : boxes) {
+    std::vector<Ranges> next;
+    for (const Ranges& outer : boxes) {
       for (std::int64_t begin = 0; begin < span.extent; begin += step) {
         next.push_back(outer);
         next.back()[at(label)] = {span.begin + begin, std::min(step, span.extent - begin)};
@@ -146,7 +146,19 @@ std::vector<Box> cut(const Box& box, const Labels& labels, std::int64_t most) {
   return boxes;
 }
 
-Tile piece(const Tile& tile, const Placed& placed, const Box& held, const Box& box,
+std::vector<Ranges> cut_for_tiles(const Ranges& box, const Labels& labels, std::int64_t most,
+                                  std::int64_t tiles) {
+  const std::int64_t tile = volume(cut(box, labels, most).front(), labels);
+  for (std::int64_t count = tiles; count > 1; --count) {
+    std::vector<Ranges> spans = cut(box, labels, count * tile);
+    if (static_cast<std::int64_t>(cut(spans.front(), labels, most).size()) <= tiles) {
+      return spans;
+    }
+  }
+  return cut(box, labels, most);
+}
+
+Tile piece(const Tile& tile, const Placed& placed, const Ranges& held, const Ranges& box,
            const Labels& labels) {
   check(tile.dims.size() == placed.free_labels.size(), "a tile has one dim per free label");
   Tile out = tile;
@@ -185,7 +197,7 @@ std::vector<Span> legal_parts(const isa::Machine& machine, const Span& range) {
   return parts;
 }
 
-std::int64_t run_length(const Placed& placed, const Space& space, const Box& box) {
+std::int64_t run_length(const Placed& placed, const Space& space, const Ranges& box) {
   std::int64_t run = 1;
   for (std::size_t d = placed.free_labels.size(); d-- > 0;) {
     const int label = placed.free_labels[d];

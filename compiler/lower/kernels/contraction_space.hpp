@@ -14,7 +14,7 @@
 namespace systole::lower {
 
 using Labels = std::vector<int>;
-using Box = std::vector<Span>;  // by label
+using Ranges = std::vector<Span>;  // by label: a box of the index space
 
 struct Placed {  // an operand or the result
   graph::TensorId tensor;
@@ -35,27 +35,34 @@ struct Space {
   Labels k_rows;  // the k labels on the partitions of the operands
   Labels k_free;  // in the free order of the stationary operand
   [[nodiscard]] std::int64_t extent(const Labels& labels) const;
-  [[nodiscard]] Box all() const;  // every label in full
+  [[nodiscard]] Ranges all() const;  // every label in full
 };
 
+// `labels`: of each axis; `count`: more than the largest label.
+[[nodiscard]] Placed place_labels(const layout::LaidGraph& laid, graph::TensorId tensor,
+                                  const Labels& labels, std::size_t count);
 [[nodiscard]] Space space_of(const layout::LaidGraph& laid, const graph::Node& node,
                              const graph::Contraction& op, bool lhs_stationary);
 
-[[nodiscard]] std::int64_t volume(const Box& box, const Labels& labels);
-[[nodiscard]] Region region_of(const Placed& placed, const Box& box, const Span& partitions);
+[[nodiscard]] std::int64_t volume(const Ranges& box, const Labels& labels);
+[[nodiscard]] Region region_of(const Placed& placed, const Ranges& box, const Span& partitions);
 // The linear partition index of the box's first element.
-[[nodiscard]] std::int64_t first_partition(const Placed& placed, const Box& box);
+[[nodiscard]] std::int64_t first_partition(const Placed& placed, const Ranges& box);
 
 // Cuts `box` along `labels` (outermost first) into boxes of at most `most` elements of these
 // labels: inner labels whole, one label in ranges, outer labels one by one. In order of
 // enumeration.
-[[nodiscard]] std::vector<Box> cut(const Box& box, const Labels& labels, std::int64_t most);
+[[nodiscard]] std::vector<Ranges> cut(const Ranges& box, const Labels& labels, std::int64_t most);
+
+// Boxes as large as possible that fall into at most `tiles` boxes of at most `most` elements when cut again.
+[[nodiscard]] std::vector<Ranges> cut_for_tiles(const Ranges& box, const Labels& labels, std::int64_t most,
+                                                std::int64_t tiles);
 
 // A tile over the free labels of `placed`, restricted to the box (both boxes in full coordinates;
 // `held` is what the tile holds), with one dim for each of `labels` in that order. Other free
 // labels must have extent 1 in the box.
-[[nodiscard]] Tile piece(const Tile& tile, const Placed& placed, const Box& held, const Box& box,
-                         const Labels& labels);
+[[nodiscard]] Tile piece(const Tile& tile, const Placed& placed, const Ranges& held,
+                         const Ranges& box, const Labels& labels);
 
 // Cuts a range of linear partition indices where an operand has to end: at partition blocks, and so
 // that each part starts where its size may start. A start that no size may have is left to the
@@ -63,6 +70,6 @@ struct Space {
 [[nodiscard]] std::vector<Span> legal_parts(const isa::Machine& machine, const Span& range);
 
 // Elements that lie contiguously in HBM when the box is read, per row.
-[[nodiscard]] std::int64_t run_length(const Placed& placed, const Space& space, const Box& box);
+[[nodiscard]] std::int64_t run_length(const Placed& placed, const Space& space, const Ranges& box);
 
 }  // namespace systole::lower

@@ -11,6 +11,9 @@ namespace systole::sim {
 Execution::Execution(const isa::Program& program, const isa::Machine& machine, const Inputs& inputs,
                      const Options& options)
     : program_(program), machine_(machine), options_(options) {
+  if (options_.checks) {
+    checker_ = std::make_unique<Checker>(program, machine);
+  }
   if (options_.values) {
     memory_ = std::make_unique<Memory>(machine, program, options.poison);
     context_.emplace(machine_, *memory_);
@@ -72,6 +75,12 @@ bool Execution::perform(isa::Engine engine, std::size_t index) {
       return false;
     }
   }
+  if (checker_) {
+    if (const auto problem = checker_->start(engine, index)) {
+      add_fault(problem->kind, engine, index, problem->text);
+      return false;
+    }
+  }
   if (context_) {
     execute_operation(instruction.operation, *context_);
     if (!context_->fault.empty()) {
@@ -80,6 +89,20 @@ bool Execution::perform(isa::Engine engine, std::size_t index) {
     }
   }
   return true;
+}
+
+bool Execution::finish() {
+  const auto unwritten = checker_ ? checker_->unwritten_output() : std::nullopt;
+  if (!unwritten) {
+    return true;
+  }
+  Fault fault;
+  fault.kind = FaultKind::uninitialised;
+  fault.source = "the host";
+  fault.text = fmt::format("{}: the host reads output {}, not all of which was written",
+                           name_of(fault.kind), *unwritten);
+  faults_.push_back(std::move(fault));
+  return false;
 }
 
 Arrays Execution::outputs() const {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "sim/check/checker.hpp"
 #include "sim/instructions/context.hpp"
 #include "sim/memory/memory.hpp"
 #include "sim/simulate.hpp"
@@ -24,6 +25,8 @@ class Execution {
 
   [[nodiscard]] const std::vector<Fault>& faults() const { return faults_; }
   void add_fault(FaultKind kind, isa::Engine engine, std::size_t index, const std::string& problem);
+  // The run is complete: false if an output was not written.
+  [[nodiscard]] bool finish();
   // Outputs from HBM; empty in a run without values.
   [[nodiscard]] Arrays outputs() const;
 
@@ -35,6 +38,7 @@ class Execution {
   Options options_;
   std::unique_ptr<Memory> memory_;  // null without values
   std::optional<Context> context_;
+  std::unique_ptr<Checker> checker_;  // null without checks
   std::vector<Fault> faults_;
 };
 

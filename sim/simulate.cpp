@@ -74,6 +74,10 @@ Outcome simulate(const isa::Program& program, const isa::Machine& machine, const
     outcome.status = run_streams(program, execution);
     outcome.faults = execution.faults();
   }
+  if (outcome.status == Status::done && !execution.finish()) {
+    outcome.status = Status::fault;
+    outcome.faults = execution.faults();
+  }
   if (outcome.status == Status::done) {
     outcome.outputs = execution.outputs();
   }

@@ -1,0 +1,225 @@
+#include "sim/check/checker.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <variant>
+
+namespace systole::sim {
+namespace {
+
+constexpr std::int64_t chip_block = 1024;
+constexpr std::int64_t hbm_block = 8192;
+
+isa::TensorId written_tensor(const isa::Operation& operation) {
+  if (const auto* dma = std::get_if<isa::Dma>(&operation)) {
+    return dma->destination.space == isa::Space::hbm ? dma->destination.tensor : isa::TensorId();
+  }
+  if (const auto* indirect = std::get_if<isa::DmaIndirect>(&operation)) {
+    const isa::DmaAccess& to = indirect->scatter ? indirect->table : indirect->rows_side;
+    return to.space == isa::Space::hbm ? to.tensor : isa::TensorId();
+  }
+  return {};
+}
+
+bool exists_at_start(isa::Role role) {
+  return role == isa::Role::input || role == isa::Role::constant;
+}
+
+}  // namespace
+
+Checker::Checker(const isa::Program& program, const isa::Machine& machine)
+    : program_(program),
+      machine_(machine),
+      clocks_(program.semaphores, machine.dma_rings),
+      sbuf_shadow_(machine.sbuf_bytes, chip_block),
+      psum_shadow_(machine.psum_banks * machine.psum_bank_bytes, chip_block),
+      sbuf_written_(machine.sbuf_bytes),
+      psum_written_(machine.psum_banks * machine.psum_bank_bytes),
+      psum_started_(machine.psum_banks * machine.psum_bank_bytes),
+      loaded_rows_(static_cast<std::size_t>(machine.array_columns)),
+      tensors_(program.tensors.size()) {
+  if (machine.partitions > PartitionSet::capacity || machine.array_rows > PartitionSet::capacity) {
+    throw Error(
+        "machine " + machine.name,
+        fmt::format("checks support at most {} partitions and array rows", PartitionSet::capacity),
+        "run without checks");
+  }
+  for (const auto& stream : program.streams) {
+    for (const isa::Instruction& instruction : stream) {
+      const isa::TensorId id = written_tensor(instruction.operation);
+      if (id.valid() && id.index() < tensors_.size()) {
+        tensors_[id.index()].written_by_program = true;
+      }
+    }
+  }
+  for (std::size_t t = 0; t < tensors_.size(); ++t) {
+    const isa::HbmTensor& tensor = program.tensors[isa::TensorId(t)];
+    const std::int64_t bytes = isa::storage_bytes(tensor);
+    if (tensors_[t].written_by_program) {
+      tensors_[t].shadow = std::make_unique<Shadow>(bytes, hbm_block);
+    }
+    if (!exists_at_start(tensor.role)) {
+      tensors_[t].written = std::make_unique<WrittenBytes>(bytes);
+    }
+  }
+}
+
+std::string Checker::describe(const Footprint& footprint) const {
+  if (footprint.space == isa::Space::hbm) {
+    return fmt::format("bytes {} to {} of tensor {}", footprint.begin, footprint.end - 1,
+                       program_.tensors[footprint.tensor].name);
+  }
+  return fmt::format("bytes {} to {} of a partition of {}", footprint.begin, footprint.end - 1,
+                     footprint.space == isa::Space::psum ? "PSUM" : "SBUF");
+}
+
+Shadow* Checker::shadow_of(const Footprint& footprint) {
+  switch (footprint.space) {
+    case isa::Space::hbm:
+      return tensors_[footprint.tensor.index()].shadow.get();
+    case isa::Space::sbuf:
+      return &sbuf_shadow_;
+    case isa::Space::psum:
+      return &psum_shadow_;
+  }
+  return nullptr;
+}
+
+std::optional<Checker::Problem> Checker::check_read(const Footprint& footprint) {
+  bool written = true;
+  switch (footprint.space) {
+    case isa::Space::hbm: {
+      const Tensor& tensor = tensors_[footprint.tensor.index()];
+      written = !tensor.written || tensor.written->contains(footprint);
+      break;
+    }
+    case isa::Space::sbuf:
+      written = sbuf_written_.contains(footprint);
+      break;
+    case isa::Space::psum:
+      written = psum_written_.contains(footprint);
+      break;
+  }
+  if (written) {
+    return std::nullopt;
+  }
+  return Problem{FaultKind::uninitialised,
+                 "reads " + describe(footprint) + ", not all of which were ever written"};
+}
+
+std::optional<Checker::Problem> Checker::check_race(const Access& access,
+                                                    const Footprint& footprint) {
+  Shadow* shadow = shadow_of(footprint);
+  const Access* other = shadow == nullptr ? nullptr : shadow->enter(access, footprint, clocks_);
+  if (other == nullptr) {
+    return std::nullopt;
+  }
+  const isa::Instruction& instruction =
+      program_.streams[static_cast<std::size_t>(other->engine)][other->instruction];
+  const std::string source =
+      instruction.source.valid() && instruction.source.index() < program_.sources.size()
+          ? program_.sources[instruction.source].name
+          : "no source";
+  return Problem{
+      FaultKind::race,
+      fmt::format("{} {}, which {} instruction {} ({}) of {} {}; no semaphore orders them",
+                  access.is_write ? "writes" : "reads", describe(footprint),
+                  isa::name_of(other->engine), other->instruction,
+                  isa::name_of(instruction.operation), source,
+                  other->is_write ? "writes" : "reads")};
+}
+
+std::optional<Checker::Problem> Checker::check_array(const isa::Operation& operation) {
+  if (const auto* load = std::get_if<isa::LoadStationary>(&operation)) {
+    const PartitionSet rows =
+        partition_range(load->stationary.partition, load->stationary.partitions);
+    const auto first = loaded_rows_.begin() + load->column;
+    std::for_each(first, first + isa::free_elements(load->stationary),
+                  [&rows](PartitionSet& set) { set.add(rows); });
+    return std::nullopt;
+  }
+  const auto* multiply = std::get_if<isa::Multiply>(&operation);
+  if (multiply == nullptr) {
+    return std::nullopt;
+  }
+  const PartitionSet rows =
+      partition_range(multiply->moving.partition, multiply->moving.partitions);
+  const auto first = loaded_rows_.begin() + multiply->out.partition;
+  if (!std::all_of(first, first + multiply->out.partitions,
+                   [&rows](const PartitionSet& set) { return rows.within(set); })) {
+    return Problem{FaultKind::uninitialised, "multiplies with weights that were never loaded"};
+  }
+  if (multiply->accumulate && !psum_started_.contains(footprint_of(multiply->out))) {
+    return Problem{FaultKind::unstarted_accumulation, "accumulates onto " +
+                                                          describe(footprint_of(multiply->out)) +
+                                                          ", which no multiply has started"};
+  }
+  return std::nullopt;
+}
+
+void Checker::note_write(const isa::Operation& operation, const Footprint& footprint) {
+  switch (footprint.space) {
+    case isa::Space::hbm:
+      if (tensors_[footprint.tensor.index()].written) {
+        tensors_[footprint.tensor.index()].written->add(footprint);
+      }
+      return;
+    case isa::Space::sbuf:
+      sbuf_written_.add(footprint);
+      return;
+    case isa::Space::psum:
+      psum_written_.add(footprint);
+      if (std::holds_alternative<isa::Multiply>(operation)) {
+        psum_started_.add(footprint);
+      } else {
+        psum_started_.remove(footprint);
+      }
+      return;
+  }
+}
+
+std::optional<Checker::Problem> Checker::start(isa::Engine engine, std::size_t index) {
+  const isa::Instruction& instruction = program_.streams[static_cast<std::size_t>(engine)][index];
+  const Stamp stamp = clocks_.start(engine, instruction);
+  if (auto problem = check_array(instruction.operation)) {
+    return problem;
+  }
+  const Touches touches = touches_of(instruction.operation);
+  for (int i = 0; i < touches.count; ++i) {
+    const Touch& touch = touches.items[static_cast<std::size_t>(i)];
+    const Access access{engine, static_cast<std::uint32_t>(index), stamp, touch.is_write};
+    if (!touch.is_write) {
+      if (auto problem = check_read(touch.footprint)) {
+        return problem;
+      }
+    }
+    if (auto problem = check_race(access, touch.footprint)) {
+      return problem;
+    }
+    if (touch.is_write) {
+      note_write(instruction.operation, touch.footprint);
+    }
+  }
+  if (instruction.signal.valid()) {
+    clocks_.signal(engine, instruction.signal, stamp);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> Checker::unwritten_output() const {
+  for (std::size_t t = 0; t < tensors_.size(); ++t) {
+    const isa::HbmTensor& tensor = program_.tensors[isa::TensorId(t)];
+    std::int64_t logical = 1;
+    for (const std::int64_t extent : tensor.shape) {
+      logical *= extent;
+    }
+    if (tensor.role == isa::Role::output && logical == isa::elements(tensor) &&
+        !tensors_[t].written->all()) {
+      return tensor.name;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace systole::sim

@@ -1,0 +1,112 @@
+// The bytes that one operand or one side of a transfer touches: a set of partitions times a set of bytes of a partition
+// (or the bytes of an HBM tensor). Exact: two footprints meet if and only if they share a byte.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "isa/instruction.hpp"
+#include "isa/program.hpp"
+
+namespace systole::sim {
+
+// Partitions as a bit set; HBM uses bit 0.
+struct PartitionSet {
+  static constexpr int capacity = 128;
+  std::uint64_t low = 0;
+  std::uint64_t high = 0;
+
+  [[nodiscard]] bool meets(const PartitionSet& other) const {
+    return ((low & other.low) | (high & other.high)) != 0;
+  }
+  [[nodiscard]] bool within(const PartitionSet& other) const {
+    return ((low & ~other.low) | (high & ~other.high)) == 0;
+  }
+  void add(const PartitionSet& other) {
+    low |= other.low;
+    high |= other.high;
+  }
+  void remove(const PartitionSet& other) {
+    low &= ~other.low;
+    high &= ~other.high;
+  }
+  bool operator==(const PartitionSet&) const = default;
+};
+[[nodiscard]] PartitionSet partition_range(int first, int count);
+
+struct Footprint {
+  static constexpr int max_rank = 7;
+
+  isa::Space space = isa::Space::sbuf;
+  isa::TensorId tensor;
+  PartitionSet partitions;
+  std::int64_t begin = 0;  // hull in bytes
+  std::int64_t end = 0;
+  // The bytes: begin + sum of i_d * stride[d] + [0, run); strides positive, outermost (largest) first.
+  std::int64_t run = 0;
+  int rank = 0;
+  std::array<std::int64_t, max_rank> stride{};
+  std::array<std::int64_t, max_rank> extent{};
+
+  // Every byte of the hull is touched.
+  [[nodiscard]] bool dense() const { return rank == 0; }
+  [[nodiscard]] bool same_bytes(const Footprint& other) const;
+};
+
+[[nodiscard]] Footprint footprint_of(const isa::Access& access);
+[[nodiscard]] Footprint footprint_of(const isa::DmaAccess& access);
+// All rows of the table that a DmaIndirect may touch.
+[[nodiscard]] Footprint table_footprint(const isa::DmaIndirect& dma);
+
+[[nodiscard]] bool meets(const Footprint& a, const Footprint& b);
+
+// Calls f(begin, end) for every run; the loops over the outer dims whose runs lie further apart than `grain` are
+// explicit, what is nearer is one hull (grain 0: exact).
+template <class F>
+void for_each_block(const Footprint& footprint, std::int64_t grain, F f) {
+  std::int64_t span = footprint.run;
+  int outer = footprint.rank;
+  while (outer > 0 && footprint.stride[static_cast<std::size_t>(outer - 1)] <= grain) {
+    --outer;
+    const auto d = static_cast<std::size_t>(outer);
+    span += footprint.stride[d] * (footprint.extent[d] - 1);
+  }
+  std::array<std::int64_t, Footprint::max_rank> index{};
+  std::int64_t at = footprint.begin;
+  for (;;) {
+    f(at, at + span);
+    int d = outer;
+    for (;;) {
+      if (d == 0) {
+        return;
+      }
+      --d;
+      const auto i = static_cast<std::size_t>(d);
+      at += footprint.stride[i];
+      if (++index[i] < footprint.extent[i]) {
+        break;
+      }
+      at -= footprint.stride[i] * footprint.extent[i];
+      index[i] = 0;
+    }
+  }
+}
+
+// The operands of an instruction, reads before writes. At most eight.
+struct Touch {
+  Footprint footprint;
+  bool is_write = false;
+};
+struct Touches {
+  std::array<Touch, 8> items{};
+  int count = 0;
+  void add(const Footprint& footprint, bool is_write) {
+    if (count < static_cast<int>(items.size())) {
+      items[static_cast<std::size_t>(count++)] = {footprint, is_write};
+    }
+  }
+};
+[[nodiscard]] Touches touches_of(const isa::Operation& operation);
+
+}  // namespace systole::sim

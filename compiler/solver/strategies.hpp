@@ -12,6 +12,8 @@ Result run_xla(const Problem& problem, const Budget& budget);
 Result run_smartmem(const Problem& problem, const Budget& budget);
 Result run_neocpu(const Problem& problem, const Budget& budget);
 Result run_vtensor(const Problem& problem, const Budget& budget);
+Result run_treewidth(const Problem& problem, const Budget& budget);
+Result run_maxsat(const Problem& problem, const Budget& budget);
 Result run_exact(const Problem& problem, const Budget& budget);
 Result run_brute_force(const Problem& problem, const Budget& budget);
 

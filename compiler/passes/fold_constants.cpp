@@ -35,7 +35,7 @@ std::int64_t constant_elements(const Graph& graph) {
   std::int64_t total = 0;
   for (const Tensor& tensor : graph.tensors) {
     if (tensor.kind == TensorKind::constant) {
-      total += graph::elements(tensor.shape);
+      total = saturating_add(total, graph::elements(tensor.shape));
     }
   }
   return total;

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -16,10 +17,21 @@ using graph::Tensor;
 using graph::TensorId;
 using graph::TensorKind;
 
+// Type, shape and the first bytes: constants that may be equal. The rest is compared, which ends at
+// the first difference.
+std::string outline_of(const graph::Array& array) {
+  constexpr std::size_t prefix = 64;
+  std::string key = fmt::format("{}{}:", graph::name_of(array.type), graph::to_string(array.shape));
+  for (std::size_t i = 0; i < std::min(prefix, array.data.size()); ++i) {
+    key += static_cast<char>(array.data[i]);
+  }
+  return key;
+}
+
 // Lets every use of a constant read the first constant with the same bytes. Constants without data
 // stay apart: they may turn out to be different weights.
 std::int64_t merge_constants(Graph& graph) {
-  std::map<std::uint64_t, std::vector<TensorId>> seen;
+  std::map<std::string, std::vector<TensorId>> seen;
   IdVector<TensorId, TensorId> now(graph.tensors.size());
   for (const TensorId id : graph.tensors.ids()) {
     now[id] = id;
@@ -27,7 +39,7 @@ std::int64_t merge_constants(Graph& graph) {
     if (tensor.kind != TensorKind::constant || tensor.data == nullptr) {
       continue;
     }
-    std::vector<TensorId>& bucket = seen[graph::hash_of(*tensor.data)];
+    std::vector<TensorId>& bucket = seen[outline_of(*tensor.data)];
     for (const TensorId other : bucket) {
       if (*graph.tensors[other].data == *tensor.data) {
         now[id] = other;

@@ -50,6 +50,17 @@ std::int64_t drop_identities(graph::Graph& graph, const Options& options);
 // rewrite shortens a chain.
 std::int64_t merge_movement(graph::Graph& graph, const Options& options);
 
+// A zero pad in front of a convolution or pooled sum, and one by minus infinity in front of a
+// pooled maximum, become its own padding.
+std::int64_t merge_pads(graph::Graph& graph, const Options& options);
+
+// A gather by evenly spaced constant indices is a slice.
+std::int64_t slice_gathers(graph::Graph& graph, const Options& options);
+
+// Operands of maps are read without a preceding expand, and splat constants as scalars, where the
+// result keeps its shape.
+std::int64_t narrow_operands(graph::Graph& graph, const Options& options);
+
 // Maps with neutral, repeated or constant operands: x + 0, x * 1, x * x, power 2, maximum with 0,
 // double negation, choice by a constant, rsqrt.
 std::int64_t simplify_maps(graph::Graph& graph, const Options& options);

@@ -1,19 +1,26 @@
 // The one place that knows the order of the passes.
+#include <algorithm>
 #include <utility>
 
 #include "compiler/passes/passes.hpp"
+#include "compiler/passes/rewrite.hpp"
 #include "isa/base/error.hpp"
 
 namespace systole::passes {
 
 const std::vector<Pass>& all_passes() {
   static const std::vector<Pass> passes = {
-      {"fold_constants", "compute what depends on constants alone", fold_constants},
       {"drop_identities", "drop what changes nothing", drop_identities},
+      {"slice_gathers", "gathers by evenly spaced constants are slices", slice_gathers},
       {"merge_movement", "merge chains of transposes, reshapes, slices and expands",
        merge_movement},
-      {"simplify_maps", "maps with neutral, repeated or constant operands", simplify_maps},
+      {"merge_pads", "pads become padding of convolutions and pooling", merge_pads},
+      // Before folding: copies of one operator on a weight without values must not become several
+      // weights.
       {"merge_duplicates", "compute equal things once", merge_duplicates},
+      {"fold_constants", "compute what depends on constants alone", fold_constants},
+      {"narrow_operands", "read operands of maps unexpanded", narrow_operands},
+      {"simplify_maps", "maps with neutral, repeated or constant operands", simplify_maps},
       {"fold_scales", "scales behind products go into constant weights", fold_scales},
       {"remove_dead", "drop what no output needs", remove_dead},
   };
@@ -28,7 +35,7 @@ graph::Graph canonicalize(graph::Graph graph, const Options& given, std::vector<
   Options options = given;
   if (options.fold_total == 0) {
     const std::int64_t total = constant_elements(graph);
-    options.fold_total = total + std::max(total, options.fold_growth);
+    options.fold_total = saturating_add(total, std::max(total, options.fold_growth));
   }
   for (int round = 0; round < round_limit; ++round) {
     std::int64_t rewrites = 0;

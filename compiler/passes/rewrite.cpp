@@ -1,6 +1,7 @@
 #include "compiler/passes/rewrite.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "isa/base/error.hpp"
@@ -120,6 +121,11 @@ std::string join_origins(const std::string& first, const std::string& second) {
     return first;
   }
   return first.empty() ? second : first + "+" + second;
+}
+
+std::int64_t saturating_add(std::int64_t a, std::int64_t b) {
+  std::int64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<std::int64_t>::max() : sum;
 }
 
 std::optional<double> splat_value(const Tensor& tensor) {

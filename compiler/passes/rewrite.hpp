@@ -63,6 +63,8 @@ std::int64_t rewrite(
 // Origins joined by '+', each once.
 std::string join_origins(const std::string& first, const std::string& second);
 
+std::int64_t saturating_add(std::int64_t a, std::int64_t b);  // of numbers >= 0
+
 // The value of all elements of a constant, if there is one.
 std::optional<double> splat_value(const graph::Tensor& tensor);
 

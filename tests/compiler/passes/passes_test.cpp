@@ -379,14 +379,105 @@ output %c "c"
                            {.fold_scales = true}) == Kinds{"contraction", "multiply"});
 }
 
+TEST_CASE("copies of one operator on a weight without values give one weight") {
+  const Graph g = canonicalize(read(R"(
+input %x f32[3] "x"
+constant %w f32[3,1] "w" = absent
+node %a f32[1,3] "a" = transpose(%w) perm=[1,0]
+node %b f32[1,3] "b" = transpose(%w) perm=[1,0]
+node %c f32[1,3] "c" = add(%x, %a)
+node %d f32[1,3] "d" = multiply(%c, %b)
+output %d "y"
+)"));
+  REQUIRE(kinds(g) == Kinds{"add", "multiply"});
+  CHECK(g.nodes[graph::NodeId(0)].inputs[1] == g.nodes[graph::NodeId(1)].inputs[1]);
+}
+
+TEST_CASE("gathers by evenly spaced constants are slices, others stay") {
+  const Graph g = canonicalize(read(R"(
+input %x f32[2,5] "x"
+input %n i64[1] "n"
+constant %i i64[] "i" = [-2]
+constant %j i64[3] "j" = [4, 2, 0]
+constant %k i64[3] "k" = [0, 1, 3]
+constant %l i64[2] "l" = [1, 1]
+node %a f32[2] "a" = gather(%x, %i) axis=1
+node %b f32[2,3] "b" = gather(%x, %j) axis=1
+node %c f32[2,3] "c" = gather(%x, %k) axis=1
+node %d f32[2,2] "d" = gather(%x, %l) axis=1
+node %e f32[1,5] "e" = gather(%x, %n) axis=0
+output %a "a"
+output %b "b"
+output %c "c"
+output %d "d"
+output %e "e"
+)"));
+  REQUIRE(kinds(g) == Kinds{"slice", "reshape", "slice", "gather", "gather", "gather"});
+  CHECK(g.nodes[graph::NodeId(0)].op == graph::Op(graph::Slice{{0, 3}, {1, 1}}));
+  CHECK(g.nodes[graph::NodeId(2)].op == graph::Op(graph::Slice{{0, 4}, {1, -2}}));
+}
+
+TEST_CASE("a gather outside its axis is left for evaluation to report") {
+  CHECK(kinds_of_canonical(R"(
+input %x f32[2] "x"
+constant %i i64[1] "i" = [2]
+node %a f32[1] "a" = gather(%x, %i)
+output %a "a"
+)") == Kinds{"gather"});
+}
+
+TEST_CASE(
+    "maps read operands unexpanded and splat constants as scalars where the result keeps its "
+    "shape") {
+  const Graph g = canonicalize(read(R"(
+input %x f32[3,1] "x"
+input %y f32[2,3,4] "y"
+constant %c f32[2,3,4] "c" = splat 0.5
+node %e f32[2,3,4] "e" = expand(%x)
+node %s f32[2,3,4] "s" = subtract(%e, %y)
+node %m f32[2,3,4] "m" = multiply(%c, %s)
+node %t f32[2,3,4] "t" = exp(%e)
+node %u f32[2,3,4] "u" = subtract(%c, %e)
+output %m "m"
+output %t "t"
+output %u "u"
+)"));
+  REQUIRE(kinds(g) == Kinds{"expand", "subtract", "multiply", "exp", "subtract"});
+  CHECK(g.nodes[graph::NodeId(1)].inputs[0] == g.inputs[0]);
+  CHECK(g.tensors[g.nodes[graph::NodeId(2)].inputs[0]].shape.empty());
+  // One of the two operands must keep the shape: the first that can give way does.
+  CHECK(g.tensors[g.nodes[graph::NodeId(4)].inputs[0]].shape.empty());
+  CHECK(g.tensors[g.nodes[graph::NodeId(4)].inputs[1]].shape == graph::Shape{2, 3, 4});
+}
+
+TEST_CASE(
+    "pads in front of convolutions and pooling become their padding if the value is neutral") {
+  const auto text = [](const std::string& pad, const std::string& node) {
+    return "input %x f32[1,1,4] \"x\"\nconstant %w f32[1,1,3] \"w\" = [1, 2, 3]\n"
+           "node %p f32[1,1,7] \"p\" = pad(%x) low=[0,0,1] high=[0,0,2] interior=[0,0,0] value=" +
+           pad + "\nnode %y f32[1,1,6] \"y\" = " + node + "\noutput %y \"y\"\n";
+  };
+  const std::string conv =
+      "convolution(%p, %w) strides=[1] pads_low=[1] pads_high=[0] dilations=[1]";
+  const std::string pool = " kernel=[3] strides=[1] pads_low=[1] pads_high=[0] dilations=[1]";
+  const Graph g = canonicalize(read(text("0", conv)));
+  REQUIRE(kinds(g) == Kinds{"convolution"});
+  CHECK(g.nodes[graph::NodeId(0)].op == graph::Op(graph::Convolution{{1}, {2}, {2}, {1}, 1}));
+  CHECK(g.nodes[graph::NodeId(0)].origin == "p+y");
+  CHECK(kinds_of_canonical(text("1", conv)) == Kinds{"pad", "convolution"});
+  CHECK(kinds_of_canonical(text("0", "window(%p) function=sum" + pool)) == Kinds{"window"});
+  CHECK(kinds_of_canonical(text("0", "window(%p) function=max" + pool)) == Kinds{"pad", "window"});
+  CHECK(kinds_of_canonical(text("-inf", "window(%p) function=max" + pool)) == Kinds{"window"});
+}
+
 TEST_CASE("the steps of the pipeline are reported in order") {
   std::vector<Step> steps;
   (void)canonicalize(
       read("input %x f32[2] \"x\"\nnode %a f32[2] \"a\" = copy(%x)\noutput %a \"y\"\n"), {},
       &steps);
   REQUIRE(steps.size() == 2 * (all_passes().size() - 1));
-  CHECK(steps[1].pass == "drop_identities");
-  CHECK(steps[1].rewrites == 1);
+  CHECK(steps[0].pass == "drop_identities");
+  CHECK(steps[0].rewrites == 1);
 }
 
 }  // namespace systole::passes

@@ -1,6 +1,7 @@
 // Passes on random graphs: same outputs, no faults, nothing left to do, fewer or as many nodes.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "compiler/graph/evaluate.hpp"
@@ -48,6 +49,13 @@ void check_same(const Graph& before, const Graph& after, std::uint64_t seed, dou
   }
 }
 
+// Nodes other than reshapes (a gather may become a slice and a reshape).
+std::int64_t moving_nodes(const Graph& graph) {
+  return std::count_if(graph.nodes.begin(), graph.nodes.end(), [](const graph::Node& node) {
+    return !std::holds_alternative<graph::Reshape>(node.op);
+  });
+}
+
 test::RandomGraphOptions options_for(std::uint64_t seed) {
   test::RandomGraphOptions options{.seed = seed, .nodes = 16};
   if (seed % 3 == 0) {  // chains of movement on tiny shapes
@@ -85,7 +93,7 @@ TEST_CASE("canonicalize preserves the values of random graphs and leaves nothing
     check_same(before, after, seed, 1e-6);
     before_nodes += static_cast<std::int64_t>(before.nodes.size());
     after_nodes += static_cast<std::int64_t>(after.nodes.size());
-    CHECK(after.nodes.size() <= before.nodes.size());
+    CHECK(moving_nodes(after) <= moving_nodes(before));
     const graph::PrintOptions everything{.inline_limit = graph::print_everything, .note = {}};
     CHECK(graph::print(canonicalize(after), everything) == graph::print(after, everything));
   }

@@ -23,7 +23,15 @@
 namespace systole::lower {
 namespace {
 
-constexpr std::int64_t alignment = 64;
+// Buffers start on multiples of a power of two that is small beside the memory (64 bytes on the
+// real machines): round places keep freed holes usable by the next buffer.
+std::int64_t alignment(const isa::Machine& machine) {
+  std::int64_t bytes = 4;
+  while (bytes < 64 && bytes * 2048 < machine.sbuf_bytes) {
+    bytes *= 2;
+  }
+  return bytes;
+}
 
 struct Life {
   std::int64_t begin = -1;  // first and last instruction that accesses it; -1: none does
@@ -344,7 +352,7 @@ Allocation allocate(const TileProgram& program, const isa::Machine& machine) {
     }
     refuse(program, lives, *failure, memory, limit);
   };
-  allocation.sbuf_peak = place(isa::Space::sbuf, machine.sbuf_bytes, alignment, "SBUF");
+  allocation.sbuf_peak = place(isa::Space::sbuf, machine.sbuf_bytes, alignment(machine), "SBUF");
   allocation.psum_peak = place(isa::Space::psum, machine.psum_bank_bytes * machine.psum_banks,
                                machine.psum_bank_bytes, "PSUM");
   return allocation;

@@ -1,6 +1,7 @@
 #include "sim/check/written.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace systole::sim {
 
@@ -109,23 +110,98 @@ bool WrittenSet::contains(const Footprint& footprint) {
   return all;
 }
 
+namespace {
+
+// Calls f(word, mask) for the words of 64 bits that [begin, end) covers.
+template <class F>
+void for_each_word(std::int64_t begin, std::int64_t end, F f) {
+  while (begin < end) {
+    const std::int64_t stop = std::min(end, (begin / 64 + 1) * 64);
+    const auto count = static_cast<unsigned>(stop - begin);
+    const std::uint64_t ones = count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
+    f(static_cast<std::size_t>(begin / 64), ones << static_cast<unsigned>(begin % 64));
+    begin = stop;
+  }
+}
+
+// Calls f(block, begin, end) with positions in the block.
+template <class F>
+void for_each_part_of(std::int64_t from, std::int64_t to, std::int64_t block_bytes, F f) {
+  while (from < to) {
+    const std::int64_t index = from / block_bytes;
+    const std::int64_t end = std::min(to, (index + 1) * block_bytes);
+    f(static_cast<std::size_t>(index), from - index * block_bytes, end - index * block_bytes);
+    from = end;
+  }
+}
+
+}  // namespace
+
+std::int64_t WrittenBytes::length(std::size_t index) const {
+  return std::min(block_bytes, size_ - static_cast<std::int64_t>(index) * block_bytes);
+}
+
+void WrittenBytes::add_part(std::size_t index, std::int64_t begin, std::int64_t end) {
+  Block& block = blocks_[index];
+  if (block.written == length(index)) {
+    return;
+  }
+  if (end - begin == length(index)) {
+    block.written = static_cast<std::int32_t>(length(index));
+    block.bits.reset();
+    return;
+  }
+  if (!block.bits) {
+    block.bits = std::make_unique<std::array<std::uint64_t, block_bytes / 64>>();
+  }
+  for_each_word(begin, end, [&block](std::size_t word, std::uint64_t mask) {
+    std::uint64_t& bits = (*block.bits)[word];
+    block.written += std::popcount(mask & ~bits);
+    bits |= mask;
+  });
+  if (block.written == length(index)) {
+    block.bits.reset();
+  }
+}
+
+bool WrittenBytes::contains_part(std::size_t index, std::int64_t begin, std::int64_t end) const {
+  const Block& block = blocks_[index];
+  if (block.written == length(index)) {
+    return true;
+  }
+  bool all = block.bits != nullptr;
+  for_each_word(begin, end, [&](std::size_t word, std::uint64_t mask) {
+    all = all && ((*block.bits)[word] & mask) == mask;
+  });
+  return all;
+}
+
 void WrittenBytes::add(const Footprint& footprint) {
   for_each_block(footprint, 0, [this](std::int64_t from, std::int64_t to) {
-    std::fill(bytes_.begin() + from, bytes_.begin() + to, true);
+    for_each_part_of(
+        from, to, block_bytes,
+        [this](std::size_t i, std::int64_t begin, std::int64_t end) { add_part(i, begin, end); });
   });
 }
 
 bool WrittenBytes::contains(const Footprint& footprint) const {
   bool all = true;
   for_each_block(footprint, 0, [&](std::int64_t from, std::int64_t to) {
-    all =
-        all && std::find(bytes_.begin() + from, bytes_.begin() + to, false) == bytes_.begin() + to;
+    for_each_part_of(from, to, block_bytes,
+                     [&](std::size_t i, std::int64_t begin, std::int64_t end) {
+                       all = all && contains_part(i, begin, end);
+                     });
   });
   return all;
 }
 
 bool WrittenBytes::all() const {
-  return std::find(bytes_.begin(), bytes_.end(), false) == bytes_.end();
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    if (blocks_[i].written != length(i)) {
+      return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace systole::sim

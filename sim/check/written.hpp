@@ -48,16 +48,27 @@ class WrittenSet {
   std::vector<Block> blocks_;
 };
 
-// For one HBM tensor: a bit per byte.
+// For one HBM tensor: blocks that are written as a whole, and a bit per byte for blocks in parts.
 class WrittenBytes {
  public:
-  explicit WrittenBytes(std::int64_t bytes) : bytes_(static_cast<std::size_t>(bytes), false) {}
+  explicit WrittenBytes(std::int64_t bytes)
+      : size_(bytes), blocks_(static_cast<std::size_t>((bytes + block_bytes - 1) / block_bytes)) {}
   void add(const Footprint& footprint);
   [[nodiscard]] bool contains(const Footprint& footprint) const;
   [[nodiscard]] bool all() const;
 
  private:
-  std::vector<bool> bytes_;
+  static constexpr std::int64_t block_bytes = 4096;
+  struct Block {
+    std::int32_t written = 0;                                           // bytes
+    std::unique_ptr<std::array<std::uint64_t, block_bytes / 64>> bits;  // null if none or all
+  };
+  [[nodiscard]] std::int64_t length(std::size_t index) const;
+  void add_part(std::size_t index, std::int64_t begin, std::int64_t end);
+  [[nodiscard]] bool contains_part(std::size_t index, std::int64_t begin, std::int64_t end) const;
+
+  std::int64_t size_;
+  std::vector<Block> blocks_;
 };
 
 }  // namespace systole::sim

@@ -19,9 +19,4 @@ namespace systole::sim {
 [[nodiscard]] isa::Program shallow_product(int batch, std::int64_t m, std::int64_t n,
                                            const isa::Machine& machine);
 
-// bf16 product out = left x right with left stored [M, K]: with `transpose` each left tile is turned on the tensor
-// engine for every use (through PSUM and an eviction), otherwise left is stored [K, M].
-[[nodiscard]] isa::Program transposing_product(std::int64_t extent, bool transpose,
-                                               const isa::Machine& machine);
-
 }  // namespace systole::sim

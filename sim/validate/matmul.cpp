@@ -164,7 +164,9 @@ isa::Program streamed_product(const Product& p, const StreamedPlan& plan,
   Kernel kernel("streamed product", machine);
   const Matrices matrices = declare(kernel, p);
   const std::int64_t size = isa::size_of(p.dtype);
-  Buffers left{0, tile * size, plan.buffers, {}};
+  const std::int64_t tall = std::int64_t{tile} * plan.left_tiles;
+  const int open = plan.left_tiles * plan.left_reuse;
+  Buffers left{0, tall * size, plan.buffers, {}};
   Buffers right{left.base + left.bytes * plan.buffers, wide * size, plan.buffers, {}};
   Loads loads(kernel, plan.rings);
   Groups groups(kernel, machine.psum_banks);
@@ -172,29 +174,34 @@ isa::Program streamed_product(const Product& p, const StreamedPlan& plan,
   std::int32_t first_group = 0;
   std::int32_t multiplies = 0;
 
-  for (std::int64_t work = 0; work < plan.batch * (p.m / tile); ++work) {
-    const std::int64_t m = work % (p.m / tile) * tile;
+  for (std::int64_t work = 0; work < plan.batch * (p.m / tall); ++work) {
+    const std::int64_t m0 = work % (p.m / tall) * tall;
     for (std::int64_t n0 = 0; n0 < p.n; n0 += std::int64_t{wide} * plan.left_reuse) {
       for (std::int64_t k = 0; k < p.k; k += tile) {
         const std::int64_t left_at = left.next_offset();
-        loads.load({matrices.left, p.m, k, m, tile, tile}, left_at,
+        loads.load({matrices.left, p.m, k, m0, tile, tall}, left_at,
                    {groups.multiplied().at(left.needed())});
-        left.last_use.push_back(multiplies + plan.left_reuse);
-        for (int j = 0; j < plan.left_reuse; ++j) {
+        left.last_use.push_back(multiplies + open);
+        for (int g = 0; g < open; ++g) {
+          const std::int64_t n = n0 + g % plan.left_reuse * wide;
           const std::int64_t right_at = right.next_offset();
-          loads.load({matrices.right, p.n, k, n0 + j * wide, tile, wide}, right_at,
+          loads.load({matrices.right, p.n, k, n, tile, wide}, right_at,
                      {groups.multiplied().at(right.needed())});
           right.last_use.push_back(++multiplies);
-          groups.multiply(first_group + j, in_sbuf(p.dtype, tile, tile, left_at),
+          groups.multiply(first_group + g,
+                          in_sbuf(p.dtype, tile, tile, left_at + g / plan.left_reuse * tile * size),
                           in_sbuf(p.dtype, tile, wide, right_at), k == 0, loads.all());
-          groups.end_group(first_group + j);
+          groups.end_group(first_group + g);
         }
       }
-      for (int j = 0; j < plan.left_reuse; ++j) {
-        groups.evict(first_group + j, stores.buffer(), nullptr, {stores.free()});
-        stores.store({matrices.out, p.n, m, n0 + j * wide, tile, wide}, groups.evicted().now());
+      for (int g = 0; g < open; ++g) {
+        groups.evict(first_group + g, stores.buffer(), nullptr, {stores.free()});
+        const Tile to{
+            matrices.out, p.n, m0 + g / plan.left_reuse * tile, n0 + g % plan.left_reuse * wide,
+            tile,         wide};
+        stores.store(to, groups.evicted().now());
       }
-      first_group += plan.left_reuse;
+      first_group += open;
     }
   }
   return kernel.take();
@@ -308,6 +315,101 @@ isa::Program resident_product(const Product& p, const ResidentPlan& plan,
       groups.evict(group, stores.buffer(), nullptr, {stores.free()});
       stores.store({matrices.out, p.n, m, n, tile, wide}, groups.evicted().now());
       ++group;
+    }
+  }
+  return kernel.take();
+}
+
+isa::Program transposing_product(const Product& p, const TransposingPlan& plan,
+                                 const isa::Machine& machine) {
+  constexpr int turned_buffers = 2;
+  Kernel kernel(plan.transpose ? "product with transposes" : "product without transposes", machine);
+  const Matrices matrices = declare(kernel, p);
+  const isa::TensorId identity = kernel.matrix("identity", isa::Role::input, p.dtype, tile, tile);
+  const std::int64_t size = isa::size_of(p.dtype);
+  const std::int64_t left_bytes = p.k * size;  // all of k for 128 rows of the output; two sets
+  const std::int64_t right_base = 2 * left_bytes;
+  const std::int64_t turned_base = right_base + plan.buffers * wide * size;
+  const std::int64_t identity_at = turned_base + turned_buffers * tile * size;
+  Loads loads(kernel, plan.rings);
+  Groups groups(kernel, 2);
+  Stores stores(kernel, p.dtype, identity_at + tile * size, 4);
+  Counter turned = kernel.counter();
+  Counter ready = kernel.counter();
+  const auto steps_per_set = static_cast<std::int32_t>(p.n / wide * (p.k / tile));
+
+  // All transfers, in order; what each set and step has to wait for.
+  std::vector<Waits> set_loaded;
+  std::vector<Waits> step_loaded;
+  loads.load({identity, tile, 0, 0, tile, tile}, identity_at, {});
+  for (std::int64_t m = 0; m < p.m; m += tile) {
+    const auto set = static_cast<std::int32_t>(set_loaded.size());
+    const std::int64_t left_at = set % 2 * left_bytes;
+    const isa::SemaphoreWait free = groups.multiplied().at((set - 1) * steps_per_set);
+    if (plan.transpose) {
+      loads.load({matrices.left, p.k, m, 0, tile, p.k}, left_at, {free});
+    } else {
+      for (std::int64_t k = 0; k < p.k; k += tile) {
+        loads.load({matrices.left, p.m, k, m, tile, tile}, left_at + k * size, {free});
+      }
+    }
+    set_loaded.push_back(loads.all());
+    for (std::int64_t n = 0; n < p.n; n += wide) {
+      for (std::int64_t k = 0; k < p.k; k += tile) {
+        const auto step = static_cast<std::int32_t>(step_loaded.size());
+        loads.load({matrices.right, p.n, k, n, tile, wide},
+                   right_base + step % plan.buffers * wide * size,
+                   {groups.multiplied().at(step - plan.buffers + 1)});
+        step_loaded.push_back(loads.all());
+      }
+    }
+  }
+
+  const auto left_tile = [&](std::int32_t step) {
+    const std::int64_t k = step % (p.k / tile);
+    return in_sbuf(p.dtype, tile, tile, step / steps_per_set % 2 * left_bytes + k * tile * size);
+  };
+  const auto turned_tile = [&](std::int32_t step) {
+    return in_sbuf(p.dtype, tile, tile, turned_base + step % turned_buffers * tile * size);
+  };
+  const auto turn = [&](std::int32_t step) {
+    Waits waits = set_loaded[static_cast<std::size_t>(step / steps_per_set)];
+    waits.push_back(ready.at(step - turned_buffers + 1));
+    kernel.emit(Engine::tensor, isa::LoadStationary{left_tile(step), 0}, std::move(waits));
+    isa::Multiply multiply;
+    multiply.moving = in_sbuf(p.dtype, tile, tile, identity_at);
+    multiply.out =
+        in_psum(tile, tile, (machine.psum_banks - 1 - step % turned_buffers) * bank_bytes);
+    multiply.out.dtype = p.dtype;
+    multiply.transpose_mode = true;
+    kernel.emit(Engine::tensor, multiply, {}, turned.signal());
+    kernel.emit(Engine::vector, isa::Copy{multiply.out, turned_tile(step)},
+                {turned.now(), groups.multiplied().at(step - turned_buffers + 1)}, ready.signal());
+  };
+
+  const auto steps = static_cast<std::int32_t>(step_loaded.size());
+  if (plan.transpose) {
+    turn(0);
+  }
+  for (std::int32_t step = 0; step < steps; ++step) {
+    if (plan.transpose && step + 1 < steps) {
+      turn(step + 1);
+    }
+    Waits waits = step_loaded[static_cast<std::size_t>(step)];
+    if (plan.transpose) {
+      waits.push_back(ready.at(step + 1));
+    }
+    const auto k_tiles = static_cast<std::int32_t>(p.k / tile);
+    const std::int32_t group = step / k_tiles;
+    groups.multiply(group, plan.transpose ? turned_tile(step) : left_tile(step),
+                    in_sbuf(p.dtype, tile, wide, right_base + step % plan.buffers * wide * size),
+                    step % k_tiles == 0, std::move(waits));
+    if (step % k_tiles == k_tiles - 1) {
+      groups.end_group(group);
+      groups.evict(group, stores.buffer(), nullptr, {stores.free()});
+      const std::int64_t n = group % (p.n / wide) * wide;
+      stores.store({matrices.out, p.n, group / (p.n / wide) * tile, n, tile, wide},
+                   groups.evicted().now());
     }
   }
   return kernel.take();

@@ -16,9 +16,11 @@ struct Product {
   isa::DType dtype = isa::DType::bf16;
 };
 
-// Tiles of 128 x 512 x 128; the right operand's tile is loaded for every multiply, the left one's for every
-// `left_reuse` of them (over neighbouring n). `buffers` tiles of each are in flight.
+// Tiles of 128 x 512 x 128; the right operand's tile is loaded for every multiply. The left operand is loaded in tiles
+// of `left_tiles` times 128 columns (longer rows), each for `left_reuse` neighbouring tiles of n. left_tiles *
+// left_reuse sums are open at a time. `buffers` tiles of each operand are in flight.
 struct StreamedPlan {
+  int left_tiles = 1;
   int left_reuse = 1;
   int rings = 1;
   int buffers = 8;
@@ -46,5 +48,16 @@ struct ResidentPlan {
 };
 [[nodiscard]] isa::Program resident_product(const Product& product, const ResidentPlan& plan,
                                             const isa::Machine& machine);
+
+// The right operand is loaded for every multiply, the left one once per 128 rows of the output. With `transpose` the left
+// operand lies in HBM as [M, K], and each of its tiles is turned on the tensor engine for every use: through PSUM and an
+// eviction, one step ahead of the multiply, in two buffers.
+struct TransposingPlan {
+  bool transpose = true;
+  int rings = 4;
+  int buffers = 16;
+};
+[[nodiscard]] isa::Program transposing_product(const Product& product, const TransposingPlan& plan,
+                                               const isa::Machine& machine);
 
 }  // namespace systole::sim

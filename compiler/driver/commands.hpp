@@ -11,6 +11,7 @@ int compile(const CompileOptions& options);
 int run(const RunOptions& options);
 int inspect(const InspectOptions& options);
 int solve_file(const SolveFileOptions& options);
+int validate(const std::string& only);
 int list_models();
 int list_machines();
 int list_strategies();

@@ -46,6 +46,7 @@ struct Commands {
   RunOptions run;
   InspectOptions inspect;
   SolveFileOptions solve;
+  std::string validate_only;
 };
 
 using Action = std::function<int()>;
@@ -120,6 +121,11 @@ void add_others(CLI::App& app, Commands& c, Action& action) {
   add_target(*look, c.inspect.target);
   look->add_option("--dot", c.inspect.dot, "Write the graph for Graphviz");
   look->callback([&c, &action] { action = [&c] { return inspect(c.inspect); }; });
+
+  auto* points = app.add_subcommand("validate", "The published hardware points against the machine");
+  points->footer("Example: systole validate --only T1");
+  points->add_option("--only", c.validate_only, "Points whose id begins so");
+  points->callback([&c, &action] { action = [&c] { return validate(c.validate_only); }; });
 
   app.add_subcommand("models", "The recipes in models/")->callback([&action] { action = list_models; });
   app.add_subcommand("machines", "The machines in configs/")->callback([&action] { action = list_machines; });

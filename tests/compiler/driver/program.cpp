@@ -36,7 +36,7 @@ void write_text(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
-Run systole(const std::string& arguments) {
+Run run_systole(const std::string& arguments) {
   const Folder folder;
   const std::string command = std::string(SYSTOLE_PROGRAM) + " " + arguments + " >" + folder.file("out") + " 2>" +
                               folder.file("err") + " </dev/null";

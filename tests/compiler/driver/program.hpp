@@ -11,7 +11,7 @@ struct Run {
   std::string out;
   std::string err;
 };
-Run systole(const std::string& arguments);
+Run run_systole(const std::string& arguments);
 
 // A fresh folder, removed with everything in it at the end of the test.
 class Folder {

@@ -10,7 +10,7 @@ using systole::tests::Folder;
 using systole::tests::read_text;
 using systole::tests::Run;
 using systole::tests::shared_file;
-using systole::tests::systole;
+using systole::tests::run_systole;
 using systole::tests::write_text;
 
 namespace {
@@ -39,7 +39,7 @@ outputs: [y]
 }  // namespace
 
 TEST_CASE("compare runs the embedded default and prints one row per strategy with checked values") {
-  const Run run = systole("compare --strategies local,greedy,exact");
+  const Run run = run_systole("compare --strategies local,greedy,exact");
   CHECK(run.code == 0);
   for (const char* part : {"strategy", "predicted", "measured", "ratio", "conversions", "HBM bytes", "value error",
                            "\nlocal ", "\ngreedy ", "\nexact ", "proven"}) {
@@ -52,14 +52,14 @@ TEST_CASE("compare runs the embedded default and prints one row per strategy wit
 TEST_CASE("the same command gives the same bytes, whatever the number of threads") {
   const Folder folder;
   const auto compare = [&](const std::string& threads, const std::string& json) {
-    return systole("compare --strategies local,exact --threads " + threads + " --json " + folder.file(json)).out;
+    return run_systole("compare --strategies local,exact --threads " + threads + " --json " + folder.file(json)).out;
   };
   const std::string first = compare("1", "1.json");
   CHECK(first == compare("1", "again.json"));
   CHECK(first == compare("2", "2.json"));
   CHECK(read_text(folder.file("1.json")) == read_text(folder.file("2.json")));
-  CHECK(systole("compile -o " + folder.file("1.bin") + " --threads 1").code == 0);
-  CHECK(systole("compile -o " + folder.file("2.bin") + " --threads 2").code == 0);
+  CHECK(run_systole("compile -o " + folder.file("1.bin") + " --threads 1").code == 0);
+  CHECK(run_systole("compile -o " + folder.file("2.bin") + " --threads 2").code == 0);
   const std::string program = read_text(folder.file("1.bin"));
   CHECK(program.size() > 1000);
   CHECK(program == read_text(folder.file("2.bin")));
@@ -69,12 +69,12 @@ TEST_CASE("a compiled program runs as the model does, from the binary and from t
   const Folder folder;
   const std::string model = folder.file("tiny.yaml");
   write_text(model, tiny);
-  CHECK(systole("compile " + model + " --weights random:7 -o " + folder.file("tiny.bin")).code == 0);
-  CHECK(systole("compile " + model + " --weights random:7 -o " + folder.file("tiny.asm")).code == 0);
-  CHECK(systole("run " + model + " --weights random:7 --output " + folder.file("model")).code == 0);
+  CHECK(run_systole("compile " + model + " --weights random:7 -o " + folder.file("tiny.bin")).code == 0);
+  CHECK(run_systole("compile " + model + " --weights random:7 -o " + folder.file("tiny.asm")).code == 0);
+  CHECK(run_systole("run " + model + " --weights random:7 --output " + folder.file("model")).code == 0);
   for (const char* form : {"bin", "asm"}) {
     CAPTURE(form);
-    const Run run = systole("run " + folder.file(std::string("tiny.") + form) + " --output " + folder.file(form));
+    const Run run = run_systole("run " + folder.file(std::string("tiny.") + form) + " --output " + folder.file(form));
     CAPTURE(run.err);
     CHECK(run.code == 0);
     CHECK(read_text(folder.file("model/y.npy")) == read_text(folder.file(std::string(form) + "/y.npy")));
@@ -86,10 +86,10 @@ TEST_CASE("expected values that differ give exit code 1 and say where") {
   const Folder folder;
   const std::string model = folder.file("tiny.yaml");
   write_text(model, tiny);
-  CHECK(systole("run " + model + " --weights random:7 --dtype fp32 --output " + folder.file("o")).code == 0);
+  CHECK(run_systole("run " + model + " --weights random:7 --dtype fp32 --output " + folder.file("o")).code == 0);
   const std::string expect = " --dtype fp32 --expect y=" + folder.file("o/y.npy");
-  CHECK(systole("run " + model + " --weights random:7" + expect).code == 0);
-  const Run other = systole("run " + model + " --weights random:8" + expect);
+  CHECK(run_systole("run " + model + " --weights random:7" + expect).code == 0);
+  const Run other = run_systole("run " + model + " --weights random:8" + expect);
   CHECK(other.code == 1);
   CHECK(has(other.out, "DIFFERS"));
   CHECK(has(other.out, "element"));
@@ -97,18 +97,18 @@ TEST_CASE("expected values that differ give exit code 1 and say where") {
 
 TEST_CASE("every kind of mistake is one line naming the place and the remedy, with exit code 2") {
   const Folder folder;
-  expect_mistake(systole("compare /no/such/model.onnx"), "/no/such/model.onnx");
-  expect_mistake(systole("compare --strategies greedy,nonsense"), "nonsense");
-  expect_mistake(systole("compare --machine nonsense"), "nonsense");
-  expect_mistake(systole("compare --dtype fp64"), "fp64");
-  expect_mistake(systole("compare --weights some"), "random:SEED");
-  expect_mistake(systole("compare --dim tokens"), "NAME=VALUE");
-  expect_mistake(systole("compile --dump-after nonsense"), "schedule");
-  expect_mistake(systole("compile --emit bin"), "-o");
-  expect_mistake(systole("run --expect nothing=x.npy"), "nothing");
-  expect_mistake(systole("run --input nothing=" + folder.file("absent.npy")), "absent.npy");
-  expect_mistake(systole("nonsense"), "--help");
-  expect_mistake(systole("solve " + folder.file("absent.ls")), "absent.ls");
+  expect_mistake(run_systole("compare /no/such/model.onnx"), "/no/such/model.onnx");
+  expect_mistake(run_systole("compare --strategies greedy,nonsense"), "nonsense");
+  expect_mistake(run_systole("compare --machine nonsense"), "nonsense");
+  expect_mistake(run_systole("compare --dtype fp64"), "fp64");
+  expect_mistake(run_systole("compare --weights some"), "random:SEED");
+  expect_mistake(run_systole("compare --dim tokens"), "NAME=VALUE");
+  expect_mistake(run_systole("compile --dump-after nonsense"), "schedule");
+  expect_mistake(run_systole("compile --emit bin"), "-o");
+  expect_mistake(run_systole("run --expect nothing=x.npy"), "nothing");
+  expect_mistake(run_systole("run --input nothing=" + folder.file("absent.npy")), "absent.npy");
+  expect_mistake(run_systole("nonsense"), "--help");
+  expect_mistake(run_systole("solve " + folder.file("absent.ls")), "absent.ls");
   CHECK(folder.files() == 0);
 }
 
@@ -119,7 +119,7 @@ TEST_CASE("a misspelt key of a machine file is named with its line and the neare
   REQUIRE(at != std::string::npos);
   text.replace(at, 11, "psum_bankz:");
   write_text(folder.file("mine.yaml"), text);
-  const Run run = systole("compare --machine " + folder.file("mine.yaml"));
+  const Run run = run_systole("compare --machine " + folder.file("mine.yaml"));
   expect_mistake(run, "psum_bankz");
   CHECK(has(run.err, "psum_banks"));
   CHECK(has(run.err, "mine.yaml:" + std::to_string(1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'))));
@@ -128,9 +128,9 @@ TEST_CASE("a misspelt key of a machine file is named with its line and the neare
 TEST_CASE("a mistake leaves no output file behind") {
   const Folder folder;
   write_text(folder.file("cut.onnx"), "\x08\x07\x12 not a model");
-  expect_mistake(systole("compile " + folder.file("cut.onnx") + " -o " + folder.file("out.bin")), "cut.onnx");
+  expect_mistake(run_systole("compile " + folder.file("cut.onnx") + " -o " + folder.file("out.bin")), "cut.onnx");
   CHECK(folder.files() == 1);
-  expect_mistake(systole("compile -o " + folder.file("no/such/folder/out.bin")), "folder");
+  expect_mistake(run_systole("compile -o " + folder.file("no/such/folder/out.bin")), "folder");
 }
 
 TEST_CASE("a missing symbolic extent is named together with the option that sets it") {
@@ -138,29 +138,29 @@ TEST_CASE("a missing symbolic extent is named together with the option that sets
   if (model.empty()) {
     return;
   }
-  expect_mistake(systole("compare " + model + " --dim batch=1"), "--dim");
-  CHECK(systole("inspect " + model + " --dim batch=1 --dim tokens=16").code == 0);
+  expect_mistake(run_systole("compare " + model + " --dim batch=1"), "--dim");
+  CHECK(run_systole("inspect " + model + " --dim batch=1 --dim tokens=16").code == 0);
 }
 
 TEST_CASE("solve prints cost, bound, status and seconds, and exit code 3 without an answer") {
   const Folder folder;
   write_text(folder.file("p.ls"), "ls 1\n1 1\nt 2 0 5 5 0\no 0 0 2\n0 7\n1 4\n");
-  const Run run = systole("solve " + folder.file("p.ls"));
+  const Run run = run_systole("solve " + folder.file("p.ls"));
   CHECK(run.code == 0);
   for (const char* part : {"cost 4\n", "bound 4\n", "status proven\n", "seconds "}) {
     CHECK(has(run.out, part));
   }
-  CHECK(systole("solve " + folder.file("p.ls") + " --strategy treewidth --memory 1").code == 3);
+  CHECK(run_systole("solve " + folder.file("p.ls") + " --strategy treewidth --memory 1").code == 3);
 }
 
 TEST_CASE("every subcommand has help with an example") {
   for (const char* name : {"compare", "compile", "run", "solve", "inspect", "validate"}) {
     CAPTURE(name);
-    const Run run = systole(std::string(name) + " --help");
+    const Run run = run_systole(std::string(name) + " --help");
     CHECK(run.code == 0);
     CHECK(has(run.out, std::string("Example: systole ") + name));
   }
   for (const char* name : {"models", "machines", "strategies"}) {
-    CHECK(systole(name).code == 0);
+    CHECK(run_systole(name).code == 0);
   }
 }

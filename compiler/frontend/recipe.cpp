@@ -490,12 +490,16 @@ graph::Graph Interpreter::run(const YAML::Node& root) {
              {"name", "description", "type", "parameters", "inputs", "blocks", "steps", "outputs"});
   Frame frame;
   frame.scope.opset = recipe_opset;
-  blocks_ = root["blocks"];
+  if (root["blocks"]) {
+    blocks_ = root["blocks"];
+  }
   if (root["type"]) {
     default_type_ = type(root["type"]);
   }
   const std::string model = text(required(root, "name", "a recipe"), "a name");
-  read_parameters(root["parameters"], frame);
+  if (root["parameters"]) {
+    read_parameters(root["parameters"], frame);
+  }
   read_inputs(required(root, "inputs", "a recipe"), frame);
   run_steps(required(root, "steps", "a recipe"), frame);
   std::vector<std::pair<std::string, Value>> outputs;

@@ -1,5 +1,5 @@
-// Movement ties element types together: its operands and its result hold the same values, so they
-// form one class of tensors. A class that reaches a graph input or output keeps f32; every other
+// Movement (and taking a largest or smallest value) ties element types together: its operands and its
+// result hold the same values, so they form one class of tensors. A class that reaches a graph input or output keeps f32; every other
 // floating class is what the precision says. (A class that has an input AND arithmetic results in
 // it, such as a concatenation of both, keeps f32 too.)
 #include "compiler/layout/storage.hpp"
@@ -34,6 +34,11 @@ class Classes {
   std::vector<std::size_t> parent_;
 };
 
+// Largest and smallest values are values of the operand: rounding them apart from it would make x - max(x) positive.
+bool selects(graph::ReduceFunction function) {
+  return function == graph::ReduceFunction::max || function == graph::ReduceFunction::min;
+}
+
 // Arguments whose values come out again.
 std::vector<int> moved_arguments(const graph::Node& node) {
   if (std::holds_alternative<graph::Gather>(node.op) ||
@@ -42,6 +47,11 @@ std::vector<int> moved_arguments(const graph::Node& node) {
   }
   if (std::holds_alternative<graph::ScatterND>(node.op)) {
     return {0, 2};
+  }
+  const auto* reduce = std::get_if<graph::Reduce>(&node.op);
+  const auto* window = std::get_if<graph::Window>(&node.op);
+  if ((reduce != nullptr && selects(reduce->function)) || (window != nullptr && selects(window->function))) {
+    return {0};
   }
   const bool moves = std::holds_alternative<graph::Transpose>(node.op) ||
                      std::holds_alternative<graph::Reshape>(node.op) ||

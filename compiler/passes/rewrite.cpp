@@ -57,8 +57,7 @@ Liveness find_live(const Graph& graph) {
   return live;
 }
 
-TensorId copy_node(Rewriter& rewriter, Node node, const Tensor& output) {
-  Tensor made = output;
+TensorId append_node(Rewriter& rewriter, Node node, Tensor made) {
   made.producer = NodeId(rewriter.graph.nodes.size());
   node.output = rewriter.graph.tensors.add(std::move(made));
   const TensorId id = node.output;
@@ -76,10 +75,10 @@ std::int64_t rewrite(Graph& old,
   Graph& graph = rewriter.graph;
   graph.name = old.name;
   graph.output_names = old.output_names;
-  graph.tensor_names = old.tensor_names;  // new names avoid all old ones
-  graph.node_names = old.node_names;
+  graph.tensor_names = std::move(old.tensor_names);  // new names avoid all old ones
+  graph.node_names = std::move(old.node_names);
   const auto keep_tensor = [&](TensorId id) {
-    now[id] = graph.tensors.add(old.tensors[id]);
+    now[id] = graph.tensors.add(std::move(old.tensors[id]));
     rewriter.count_uses(now[id], live.uses[id]);
   };
   for (const TensorId id : old.inputs) {
@@ -96,7 +95,7 @@ std::int64_t rewrite(Graph& old,
     if (live.nodes[id] == 0) {
       continue;
     }
-    Node node = old.nodes[id];
+    Node node = std::move(old.nodes[id]);
     const TensorId output = node.output;
     for (TensorId& input : node.inputs) {
       input = now[input];
@@ -105,7 +104,7 @@ std::int64_t rewrite(Graph& old,
     rewrites += verdict.changed ? 1 : 0;
     now[output] = verdict.replacement.valid()
                       ? verdict.replacement
-                      : copy_node(rewriter, std::move(node), old.tensors[output]);
+                      : append_node(rewriter, std::move(node), std::move(old.tensors[output]));
     rewriter.count_uses(now[output], live.uses[output]);
   }
   for (const TensorId id : old.outputs) {

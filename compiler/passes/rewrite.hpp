@@ -56,6 +56,7 @@ inline Verdict replaced(graph::TensorId by) {
 // new graph. The visitor may change the node's operator, operands and origin (not the shape or type
 // of its result), or add nodes to rewriter.graph and name the tensor that stands for the result.
 // Returns the number of nodes for which it did something.
+// If the visitor throws, the graph is lost.
 std::int64_t rewrite(
     graph::Graph& graph,
     const std::function<Verdict(Rewriter&, graph::Node&, const graph::Tensor& output)>& visit);

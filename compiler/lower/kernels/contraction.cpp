@@ -80,8 +80,7 @@ class Kernel {
 
  private:
   [[nodiscard]] BlockingTask task() const {
-    BlockingTask task{space_, machine_, builder_.staging_bytes() / 16 * 15, 1, true, {}, {},
-                      true,   4};
+    BlockingTask task{space_, machine_, builder_.staging_bytes(), 1, true, {}, {}, true, 4};
     task.row_parts = static_cast<std::int64_t>(legal_parts(machine_, rows_of(space_.all())).size());
     task.f32 = dtype_ == isa::DType::f32;
     const auto streamed = [this](const Placed& placed) {
@@ -168,10 +167,9 @@ class Kernel {
     for (std::size_t first = 0; first < steps.size(); first += size) {
       const std::size_t end = std::min(first + size, steps.size());
       begin_loads(block, first > 0 || steps.size() > size);
-      for (std::size_t tile = 0; tile < tiles.size();
-           tile += static_cast<std::size_t>(blocking_.m_tiles)) {
-        const std::size_t last =
-            std::min(tile + static_cast<std::size_t>(blocking_.m_tiles), tiles.size());
+      std::size_t last = 0;
+      for (std::size_t tile = 0; tile < tiles.size(); tile = last) {
+        last = std::min(tile + next_group(), tiles.size());
         for (std::size_t span = 0; span < spans.size(); ++span) {
           const auto sums = accumulate({tiles.begin() + static_cast<std::ptrdiff_t>(tile),
                                         tiles.begin() + static_cast<std::ptrdiff_t>(last)},
@@ -190,6 +188,12 @@ class Kernel {
         }
       }
     }
+  }
+
+  std::size_t next_group() {
+    const std::int64_t size = started_ ? blocking_.m_tiles : blocking_.first_m_tiles;
+    started_ = true;
+    return static_cast<std::size_t>(size);
   }
 
   void begin_loads(const Ranges& block, bool k_blocks) {
@@ -316,6 +320,7 @@ class Kernel {
   bool out_resident_;
   Blocking blocking_;
   Loader stationary_, moving_;
+  bool started_ = false;
 };
 
 void write_zeros(Builder& builder, const Space& space) {

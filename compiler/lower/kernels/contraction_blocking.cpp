@@ -1,8 +1,8 @@
 // The choice: all combinations of block sizes on a grid (doubling from one tile) that fit the
 // budget, each with its estimated time; the least one wins, ties go to the smaller block. The
-// estimate is the largest of tensor-engine, vector and DMA time, plus the load that nothing can
-// hide at the start. Rates are the published ones, in ticks as in schedule_engines; they only have
-// to rank the candidates.
+// estimate is the largest of tensor-engine time (with the load that nothing can hide at the start),
+// vector and DMA time, and a part of the others. Rates are the published ones, in ticks as in
+// schedule_engines; they only have to rank the candidates.
 #include "compiler/lower/kernels/contraction_blocking.hpp"
 
 #include <algorithm>
@@ -18,6 +18,7 @@ constexpr std::int64_t ticks_per_element = 5;    // vector engine
 constexpr std::int64_t eviction_overhead = 300;  // ticks
 constexpr std::int64_t bytes_per_tick = 48;      // all DMA engines
 constexpr std::int64_t ticks_per_row = 22;       // of a DMA descriptor, all engines together
+constexpr std::int64_t friction_share = 8;       // of what overlaps, this part shows all the same
 constexpr std::int64_t buffer_unit = 64;         // bytes; allocation rounds to it
 
 std::int64_t parts(std::int64_t total, std::int64_t size) {
@@ -86,16 +87,21 @@ class Search {
     }
   }
 
-  // All banks take part if a group takes long beside its evictions; otherwise half of them, so that
-  // the other half is evicted meanwhile.
+  // Half of the banks, so that the other half is evicted meanwhile; all of them if nothing comes
+  // after.
   void group(Blocking& blocking) const {
+    const std::int64_t all_n = parts(blocking.n, task_.machine.moving_max);
+    const std::int64_t all_m = parts(blocking.m, task_.machine.array_columns);
     const std::int64_t banks = task_.machine.psum_banks;
-    const std::int64_t tiles =
-        std::max<std::int64_t>(1, blocking.k_steps >= 2 * banks ? banks : banks / 2);
-    blocking.n_tiles = std::clamp<std::int64_t>(parts(blocking.n, task_.machine.moving_max), 1,
-                                                std::max<std::int64_t>(1, tiles / 2));
-    blocking.m_tiles = std::clamp<std::int64_t>(parts(blocking.m, task_.machine.array_columns), 1,
-                                                tiles / blocking.n_tiles);
+    const bool only_group = one_k_block(blocking) && batches_ == 1 && blocking.n >= n_ &&
+                            blocking.m >= m_ && all_n * all_m <= banks;
+    const std::int64_t tiles = only_group ? banks : std::max<std::int64_t>(1, banks / 2);
+    blocking.n_tiles = std::clamp<std::int64_t>(all_n, 1, tiles);
+    blocking.m_tiles = std::clamp<std::int64_t>(all_m, 1, tiles / blocking.n_tiles);
+    blocking.first_m_tiles = blocking.m_tiles;
+    if (!only_group && blocking.k_steps >= 2 * banks) {
+      blocking.first_m_tiles = std::clamp<std::int64_t>(all_m, 1, banks / blocking.n_tiles);
+    }
   }
 
   [[nodiscard]] bool one_k_block(const Blocking& b) const { return b.k_steps >= steps_; }
@@ -183,11 +189,13 @@ class Search {
         (stationary / std::max<std::int64_t>(1, stationary_loads(b) * parts(m_, b.m)) +
          moving / std::max<std::int64_t>(1, moving_loads(b) * parts(n_, b.n))) *
         b.k_steps / steps;
-    const std::int64_t first_group = b.k_steps * b.m_tiles * b.n_tiles *
+    const std::int64_t first_group = b.k_steps * b.first_m_tiles * b.n_tiles *
                                      std::min<std::int64_t>(n_, task_.machine.moving_max) * pass *
                                      ticks_per_column;
-    return std::max({tensor, vector, stationary + moving + out}) +
-           std::max<std::int64_t>(0, first_load - first_group);
+    const std::int64_t dma = stationary + moving + out;
+    const std::int64_t fed = tensor + std::max<std::int64_t>(0, first_load - first_group);
+    const std::int64_t longest = std::max({fed, vector, dma});
+    return longest + (fed + vector + dma - longest) / friction_share;
   }
 
   const BlockingTask& task_;

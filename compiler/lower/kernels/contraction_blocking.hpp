@@ -24,6 +24,8 @@ struct Blocking {
   bool k_free_whole = true;  // one load takes all values of the free k labels
   std::int64_t m_tiles = 1;  // of a group
   std::int64_t n_tiles = 1;
+  std::int64_t first_m_tiles =
+      1;  // of the very first group: more work for the first operands that arrive
   Streamed stationary, moving;
 };
 

@@ -55,7 +55,7 @@ class Kernel {
 
   // x, the sums and the staged result, twice.
   [[nodiscard]] std::int64_t pixels_per_block() const {
-    const std::int64_t budget = builder_.staging_bytes() / 16 * 15 - space_.positions() * 8;
+    const std::int64_t budget = builder_.staging_bytes() - space_.positions() * 8;
     const int bytes = isa::size_of(builder_.laid().storage[space_.x.tensor]);
     std::int64_t pixels = volume(space_.all_outputs(), labels_);
     while (pixels > 1) {

@@ -92,7 +92,7 @@ class Kernel {
   }
 
   [[nodiscard]] Plan plan() const {
-    const std::int64_t budget = builder_.staging_bytes() / 16 * 15;
+    const std::int64_t budget = builder_.staging_bytes();
     const isa::DType x_storage = builder_.laid().storage[space_.x.tensor];
     const bool image_in_place =
         !folded_ && x_storage == dtype_ && builder_.is_resident(space_.x.tensor);

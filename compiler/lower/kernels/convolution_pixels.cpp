@@ -104,7 +104,7 @@ class Kernel {
   }
 
   void plan() {
-    const std::int64_t budget = builder_.staging_bytes() / 16 * 15;
+    const std::int64_t budget = builder_.staging_bytes();
     filters_per_block_ = space_.filters;
     while (filters_per_block_ > machine_.moving_max &&
            blocks_ * filters_.bytes(filters_per_block_) * 2 > budget / 2) {

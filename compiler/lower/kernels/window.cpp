@@ -94,7 +94,7 @@ class Kernel {
   }
 
   [[nodiscard]] std::int64_t outputs_per_block() const {
-    const std::int64_t budget = builder_.staging_bytes() / 16 * 15;
+    const std::int64_t budget = builder_.staging_bytes();
     std::int64_t size = volume(all_, y_.free_labels);
     while (size > 1) {
       const Ranges block = cut(all_, y_.free_labels, size).front();

@@ -178,11 +178,25 @@ graph::Graph graph_of(const Trial& trial) {
   return graph;
 }
 
+isa::Program compile(const Trial& trial) {
+  const Laid laid = lay(trial);
+  const TileProgram tiles = tile_trial(trial, laid);
+  return schedule(tiles, allocate(tiles, trial.machine), trial.machine);
+}
+
+sim::Report measure(const Trial& trial, const std::string& machine_name) {
+  sim::Options options;
+  options.values = false;
+  const sim::Outcome result = sim::simulate(
+      compile(trial), trial.machine, sim::read_timing(SYSTOLE_SOURCE_DIR "/configs/" + machine_name + ".yaml"), {}, options);
+  check(result.status == sim::Status::done, "the timed run failed");
+  return result.report;
+}
+
 Outcome run(const Trial& trial) {
   Outcome outcome;
   const Laid laid = lay(trial);
-  const TileProgram tiles = tile_trial(trial, laid);
-  outcome.program = schedule(tiles, allocate(tiles, trial.machine), trial.machine);
+  outcome.program = compile(trial);
   for (const isa::Diagnostic& diagnostic : isa::verify(outcome.program, trial.machine)) {
     outcome.fault = "verify: " + diagnostic.what;
     return outcome;

@@ -10,6 +10,7 @@
 #include "compiler/graph/graph.hpp"
 #include "compiler/layout/configurations.hpp"
 #include "compiler/lower/builder.hpp"
+#include "sim/report/report.hpp"
 
 namespace systole::lower::testing {
 
@@ -35,6 +36,10 @@ struct Outcome {
   isa::Program program;
 };
 [[nodiscard]] Outcome run(const Trial& trial);
+
+// The same program on the timed machine, without values.
+[[nodiscard]] sim::Report measure(const Trial& trial, const std::string& machine_name);
+[[nodiscard]] isa::Program compile(const Trial& trial);
 
 // A description for failure messages.
 [[nodiscard]] std::string describe(const Trial& trial);

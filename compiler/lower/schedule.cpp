@@ -152,6 +152,7 @@ class Scheduler {
         continue;
       }
       const std::int64_t time = std::max(ready, time_of(stream_of(engine))) +
+                                switch_time(*operation) +
                                 estimated_ticks(*operation, engine, machine_);
       if (!best || time < best_time || (time == best_time && engine == instruction.engine)) {
         best = std::move(operation);
@@ -179,8 +180,16 @@ class Scheduler {
     }
     return ready;
   }
+  // Of the Scalar engine's table, if the operation needs another one than is loaded.
+  [[nodiscard]] std::int64_t switch_time(const isa::Operation& operation) const {
+    const std::optional<isa::Function> table = table_of(operation);
+    return table && table != table_ ? table_load : 0;
+  }
   void advance(int agent, const isa::Instruction& instruction, std::int64_t ready) {
-    const std::int64_t start = std::max(ready, time_of(agent));
+    const std::int64_t start = std::max(ready, time_of(agent)) + switch_time(instruction.operation);
+    if (const std::optional<isa::Function> table = table_of(instruction.operation)) {
+      table_ = table;
+    }
     finished_[static_cast<std::size_t>(agent)].push_back(
         start + estimated_ticks(instruction.operation, instruction.engine, machine_));
   }
@@ -193,6 +202,7 @@ class Scheduler {
   Synchronizer synchronizer_;
   isa::Program program_;
   std::array<std::vector<std::int64_t>, max_agents> finished_;
+  std::optional<isa::Function> table_;  // loaded into the Scalar engine
   int next_load_ = 0;
   int next_store_ = 0;
 };

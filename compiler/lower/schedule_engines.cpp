@@ -40,6 +40,51 @@ std::int64_t vector_cycles(const isa::Operation& operation, const Shape& shape) 
   return (two_passes ? 2 : 1) * shape.elements;
 }
 
+isa::Activation activation_on(const isa::Access& in, const isa::Access& out,
+                              isa::Function function) {
+  isa::Activation activation;
+  activation.in = in;
+  activation.out = out;
+  activation.function = function;
+  return activation;
+}
+
+bool floats(const isa::Access& in, const isa::Access& out) {
+  return isa::is_float(in.dtype) && isa::is_float(out.dtype);
+}
+
+std::optional<isa::Operation> activation_of(const isa::Copy& op) {
+  if (!floats(op.in, op.out)) {
+    return std::nullopt;
+  }
+  return activation_on(op.in, op.out, isa::Function::copy);
+}
+
+// in * s0 + s1, in * s0, in + s0, max(in, 0). Operands keep their order, so the buffers do.
+std::optional<isa::Operation> activation_of(const isa::TensorScalar& op) {
+  if (!floats(op.in, op.out)) {
+    return std::nullopt;
+  }
+  const bool single = op.op1 == isa::AluOp::bypass;
+  isa::Activation out = activation_on(op.in, op.out, isa::Function::copy);
+  if (op.op0 == isa::AluOp::multiply && (single || op.op1 == isa::AluOp::add)) {
+    out.scale = op.s0;
+    if (!single) {
+      out.bias = op.s1;
+    }
+    return out;
+  }
+  if (op.op0 == isa::AluOp::add && single) {
+    out.bias = op.s0;
+    return out;
+  }
+  const bool zero = !op.s0.per_partition && op.s0.value == 0.0F;
+  if (op.op0 == isa::AluOp::max && single && zero) {
+    return activation_on(op.in, op.out, isa::Function::relu);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::int64_t estimated_ticks(const isa::Operation& operation, isa::Engine engine,
@@ -78,16 +123,24 @@ std::optional<isa::Operation> as_executed_on(const isa::Operation& operation, is
   if (isa::executes_on(operation, engine, machine.scalar_copy)) {
     return operation;
   }
-  const auto* copy = std::get_if<isa::Copy>(&operation);
-  if (copy != nullptr && engine == isa::Engine::scalar && isa::is_float(copy->in.dtype) &&
-      isa::is_float(copy->out.dtype)) {
-    isa::Activation activation;
-    activation.in = copy->in;
-    activation.out = copy->out;
-    activation.function = isa::Function::copy;
-    return activation;
+  if (engine != isa::Engine::scalar) {
+    return std::nullopt;
+  }
+  if (const auto* copy = std::get_if<isa::Copy>(&operation)) {
+    return activation_of(*copy);
+  }
+  if (const auto* arithmetic = std::get_if<isa::TensorScalar>(&operation)) {
+    return activation_of(*arithmetic);
   }
   return std::nullopt;
+}
+
+std::optional<isa::Function> table_of(const isa::Operation& operation) {
+  const auto* activation = std::get_if<isa::Activation>(&operation);
+  if (activation == nullptr || activation->function == isa::Function::copy) {
+    return std::nullopt;
+  }
+  return activation->function;
 }
 
 }  // namespace systole::lower

@@ -17,8 +17,14 @@ namespace systole::lower {
 [[nodiscard]] std::int64_t estimated_ticks(const isa::Operation& operation, isa::Engine engine,
                                            const isa::Machine& machine);
 
-// The operation as `engine` executes it: itself, or an equal one (a Copy is an Activation on a
-// Scalar engine without copies); nothing if the engine cannot.
+// The function whose table the Scalar engine needs for the operation; loading another one than the
+// last takes table_load ticks. Plain copies (with scale and bias) need none.
+[[nodiscard]] std::optional<isa::Function> table_of(const isa::Operation& operation);
+inline constexpr std::int64_t table_load = 6200;
+
+// The operation as `engine` executes it: itself, or an equal one (on floats, a Copy, a product and
+// a sum with scalars and a maximum with 0 are Activations of the Scalar engine); nothing if the
+// engine cannot.
 [[nodiscard]] std::optional<isa::Operation> as_executed_on(const isa::Operation& operation,
                                                            isa::Engine engine,
                                                            const isa::Machine& machine);

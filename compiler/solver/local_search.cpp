@@ -5,8 +5,9 @@
 
 namespace systole::solver {
 
-LocalSearch::LocalSearch(const Flat& flat)
+LocalSearch::LocalSearch(const Flat& flat, const std::vector<char>* allowed)
     : flat_(flat),
+      allowed_(allowed),
       row_(Flat::at(flat.operators), -1),
       produced_(Flat::at(flat.tensors), -1),
       request_begin_(Flat::at(flat.tensors)) {
@@ -80,6 +81,9 @@ bool LocalSearch::improve(int op) {
   Cost best = present >= 0 ? price(op, present) : std::numeric_limits<Cost>::max();
   const Cost before = best;
   for (int row = flat_.row_begin[Flat::at(op)]; row < flat_.row_begin[Flat::at(op) + 1]; ++row) {
+    if (allowed_ != nullptr && (*allowed_)[Flat::at(row)] == 0) {
+      continue;
+    }
     const Cost cost = row == present ? before : price(op, row);
     if (cost < best) {
       best = cost;

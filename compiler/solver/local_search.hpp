@@ -14,7 +14,8 @@ namespace systole::solver {
 
 class LocalSearch {
  public:
-  explicit LocalSearch(const Flat& flat);
+  // allowed: per row, whether improve() may choose it; nullptr allows all. Both must outlive this object.
+  explicit LocalSearch(const Flat& flat, const std::vector<char>* allowed = nullptr);
 
   [[nodiscard]] int row(int op) const { return row_[Flat::at(op)]; }
   // Removes the choice of op; no effect when it has none.
@@ -39,6 +40,7 @@ class LocalSearch {
   [[nodiscard]] Cost output_price(int tensor, int layout) const;
 
   const Flat& flat_;
+  const std::vector<char>* allowed_;
   std::vector<int> row_;
   std::vector<int> produced_;  // per tensor; -1 unknown
   std::vector<std::size_t> request_begin_;

@@ -22,9 +22,9 @@ using namespace systole::solver;
 
 std::string exported(const Problem& problem, const std::string& format) {
   if (format == "wcnf-old" || format == "wcnf") {
-    return print_wcnf(formats::wcnf_of(problem).formula,
-                      format == "wcnf" ? formats::WcnfDialect::new_marks
-                                       : formats::WcnfDialect::old_header);
+    return print_wcnf(formats::wcnf_of(problem).formula, format == "wcnf"
+                                                             ? formats::WcnfDialect::new_marks
+                                                             : formats::WcnfDialect::old_header);
   }
   if (format == "wcsp") {
     return print_wcsp(formats::wcsp_of(problem), "layout-selection");

@@ -25,7 +25,7 @@ struct Plan {
   [[nodiscard]] Cost cap(const Part& part) const;
 };
 
-// enough: stop looking for better orders below this many cells per part. Needs a known assignment.
+// enough: stop looking for better orders below this many cells per part. Needs an assignment in state (best or trial).
 Plan plan_elimination(const State& state, const Dual& dual, double enough);
 
 // Eliminates every part and offers the optimum; the state is closed afterwards.

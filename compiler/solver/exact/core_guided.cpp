@@ -193,6 +193,7 @@ CoreGuided::Outcome CoreGuided::solve(int conflicts_per_call, Cost upper,
                                       const std::function<Cost(const std::vector<bool>&)>& on_model,
                                       const std::function<void(Cost)>& on_bound) {
   Engine& engine = *engine_;
+  on_bound(engine.lower);
   Cost threshold = engine.next_threshold(infinity);
   for (;;) {
     const std::vector<int> assumptions = engine.assumed(threshold);

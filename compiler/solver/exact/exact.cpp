@@ -43,7 +43,7 @@ void ascend(State& state, Dual& dual) {
   }
   state.count("sweeps", sweeps_per_round);
   state.raise(dual.bound(), Proof::bounds);
-  LocalSearch search(state.flat);
+  LocalSearch search(state.flat, &state.live.row_alive);
   dual.round(search);
   state.count("rows_priced", search.improve_all(std::int64_t{1} << 40));
   state.offer(search, Proof::bounds);
@@ -61,7 +61,7 @@ void solve_exactly(State& state) {
     for (; round < next.round && !state.stopped(); ++round) {
       ascend(state, dual);
     }
-    if (state.stopped() || state.best.empty()) {
+    if (state.stopped()) {
       continue;
     }
     const Plan plan = plan_elimination(state, dual, 1e5);

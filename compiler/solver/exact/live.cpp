@@ -36,6 +36,7 @@ void Live::remove(int op, int i) {
   const int begin = flat->row_begin[Flat::at(op)];
   int& n = count[Flat::at(op)];
   const int r = row[Flat::at(begin + i)];
+  row_alive[Flat::at(r)] = 0;
   const int* labels = labels_of(op, r);
   for (int s = 0; s < flat->slots(op); ++s) {
     --label_rows[Flat::at(labels[s])];
@@ -62,6 +63,7 @@ Live all_alive(const Flat& flat) {
   live.label_begin.push_back(labels);
   live.label_rows.assign(Flat::at(labels), 0);
   live.row.resize(flat.row_cost.size());
+  live.row_alive.assign(flat.row_cost.size(), 1);
   live.row_label.reserve(flat.row_layouts.size());
   for (int op = 0; op < flat.operators; ++op) {
     live.count.push_back(flat.rows(op));

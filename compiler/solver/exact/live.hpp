@@ -17,6 +17,7 @@ namespace systole::solver::exact {
 struct Live {
   const Flat* flat = nullptr;
   std::vector<int> row;          // live rows of operator o: row[flat.row_begin[o]] ... + count[o]
+  std::vector<char> row_alive;   // per row
   std::vector<int> count;        // per operator
   std::vector<int> label_begin;  // per slot, and one more
   std::vector<int> label_rows;   // per label: live rows that use it

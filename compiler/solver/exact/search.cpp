@@ -205,7 +205,8 @@ class Encoding {
       if (!from.certain) {
         clause.push_back(-from.literal);
       }
-      pay(clause, live_.convert(tensor, p, l) - least);
+      const Cost whole = live_.convert(tensor, p, l);
+      pay(clause, whole >= live_.big ? whole : whole - least);
     }
   }
 
@@ -227,7 +228,7 @@ class Encoding {
 
   // The assignment of a model, improved by local search, offered; returns the model's own cost.
   Cost take(const std::vector<bool>& truth) {
-    LocalSearch found(flat_);
+    LocalSearch found(flat_, &live_.row_alive);
     for (int op = 0; op < flat_.operators; ++op) {
       const auto rows = live_.rows(op);
       int chosen = rows.front();

@@ -31,6 +31,7 @@ void State::raise(Cost bound, Proof how) {
 }
 
 bool State::offer(const std::vector<int>& rows, Proof how) {
+  trial = rows;
   const Cost cost = evaluate(problem, assignment_of(flat, rows));
   if (cost >= upper) {
     return false;

@@ -1,6 +1,7 @@
 // What the phases of the exact strategy share: the problem, what is still alive, and what is known so far.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -24,19 +25,24 @@ struct State {
 
   Cost lower = 0;
   Cost upper = infinity;
-  std::vector<int>
-      best;  // row per operator (global row numbers) of the cheapest assignment; empty: none yet
+  // Row per operator (global row numbers), live rows only: the cheapest assignment (empty: none yet), and some
+  // assignment, perhaps impossible, that stands in for it.
+  std::vector<int> best;
+  std::vector<int> trial;
   Proof proof = Proof::none;
   std::vector<Counter> counters;
   std::string note;
 
-  [[nodiscard]] bool closed() const { return lower >= upper; }
+  // Nothing is left to prove: the bound meets the cost, or exceeds every finite total.
+  [[nodiscard]] bool closed() const { return lower >= std::min(upper, live.big); }
   [[nodiscard]] bool stopped() const { return closed() || clock.expired(); }
   // Raises the bound; remembers how when that closes the gap.
   void raise(Cost bound, Proof how);
   // Takes over an assignment (row per operator) if it is cheaper, by the definition of cost.
   bool offer(const std::vector<int>& rows, Proof how);
   bool offer(const LocalSearch& search, Proof how);
+  // Rows to start from: best, or trial.
+  [[nodiscard]] const std::vector<int>& known() const { return best.empty() ? trial : best; }
   void count(std::string_view name, std::int64_t value);  // adds to a counter
   Result result();
 };

@@ -19,7 +19,8 @@ class ProgramOf {
     }
     for (int op = 0; op < flat_.operators; ++op) {
       LinearConstraint one{{}, true, 1};
-      for (int row = flat_.row_begin[Flat::at(op)]; row < flat_.row_begin[Flat::at(op) + 1]; ++row) {
+      for (int row = flat_.row_begin[Flat::at(op)]; row < flat_.row_begin[Flat::at(op) + 1];
+           ++row) {
         one.terms.emplace_back(1, row);
       }
       out_.constraints.push_back(std::move(one));

@@ -20,8 +20,8 @@ struct LinearConstraint {
 };
 
 struct LinearProgram {
-  int variables = 0;        // all 0/1
-  int row_variables = 0;    // the first ones; the others follow from them
+  int variables = 0;                            // all 0/1
+  int row_variables = 0;                        // the first ones; the others follow from them
   std::vector<std::pair<Cost, int>> objective;  // minimised
   std::vector<LinearConstraint> constraints;
 };

@@ -50,8 +50,7 @@ class Encoder {
       }
       for (std::size_t i = 0; i < op.inputs.size(); ++i) {
         out_.formula.hard.push_back(
-            {-variables.back(),
-             requests_[op.inputs[i]][static_cast<std::size_t>(row.layouts[i])]});
+            {-variables.back(), requests_[op.inputs[i]][static_cast<std::size_t>(row.layouts[i])]});
       }
     }
     for (std::size_t i = 0; i < some.size(); ++i) {
@@ -127,8 +126,7 @@ class Decoder {
       literals.erase(literals.begin(), literals.begin() + longest_clause);
       literals.emplace_back(part, true);
     }
-    const TensorId result =
-        problem_.tensors.add({fmt::format("c{}", ++clauses_), 1, {0}, {}, {}});
+    const TensorId result = problem_.tensors.add({fmt::format("c{}", ++clauses_), 1, {0}, {}, {}});
     add_operator(literals, result, price);
   }
 

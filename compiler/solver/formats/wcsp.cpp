@@ -22,7 +22,8 @@ class NetworkOf {
       out_.domains.push_back(flat_.rows(op));
       CostFunction unary{{op}, 0, {}};
       for (int r = 0; r < flat_.rows(op); ++r) {
-        unary.tuples.push_back({{r}, cost(flat_.row_cost[Flat::at(flat_.row_begin[Flat::at(op)] + r)])});
+        unary.tuples.push_back(
+            {{r}, cost(flat_.row_cost[Flat::at(flat_.row_begin[Flat::at(op)] + r)])});
       }
       add(std::move(unary));
     }
@@ -117,8 +118,9 @@ class NetworkOf {
     CostFunction price{{producer, variable}, 0, {}};
     for (int p = 0; p < flat_.rows(producer); ++p) {
       for (int s = 0; s < sets; ++s) {
-        price.tuples.push_back({{p, s}, conversions(tensor, layouts(producer, p)[flat_.inputs(producer)],
-                                                    static_cast<unsigned>(s + 1))});
+        price.tuples.push_back({{p, s},
+                                conversions(tensor, layouts(producer, p)[flat_.inputs(producer)],
+                                            static_cast<unsigned>(s + 1))});
       }
     }
     add(std::move(price));
@@ -270,8 +272,8 @@ Wcsp parse_wcsp(std::string_view text, std::string_view name) {
     for (std::int64_t t = 0; t < tuples; ++t) {
       std::vector<int> tuple;
       for (const int v : function.scope) {
-        tuple.push_back(static_cast<int>(
-            number(0, out.domains[static_cast<std::size_t>(v)] - 1, "value")));
+        tuple.push_back(
+            static_cast<int>(number(0, out.domains[static_cast<std::size_t>(v)] - 1, "value")));
       }
       function.tuples.emplace_back(std::move(tuple), number(0, infinity, "cost"));
     }

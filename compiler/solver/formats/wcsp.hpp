@@ -17,7 +17,7 @@ namespace systole::solver::formats {
 
 struct CostFunction {
   std::vector<int> scope;
-  Cost otherwise = 0;                                      // cost of tuples not listed
+  Cost otherwise = 0;  // cost of tuples not listed
   std::vector<std::pair<std::vector<int>, Cost>> tuples;
   bool operator==(const CostFunction&) const = default;
 };

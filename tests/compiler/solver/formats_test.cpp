@@ -148,8 +148,7 @@ TEST_CASE("z3 finds our optimum from the WCNF encoding") {
     return;
   }
   for (const Problem& problem : samples(outside_samples, true)) {
-    const std::string out =
-        run("z3 -smt2 {}", smt_of(formats::wcnf_of(problem).formula), "smt2");
+    const std::string out = run("z3 -smt2 {}", smt_of(formats::wcnf_of(problem).formula), "smt2");
     CHECK(number_after(out, "(goal ") == optimum(problem));
   }
 }
@@ -165,8 +164,8 @@ TEST_CASE("clasp finds our optimum from old WCNF and from OPB") {
         print_wcnf(formats::wcnf_of(problem).formula, formats::WcnfDialect::old_header), "wcnf");
     CHECK(wcnf.find("OPTIMUM FOUND") != std::string::npos);
     CHECK(number_after(wcnf, "\no ") == best);
-    const std::string opb = run("clasp --quiet=1,1 {}",
-                                print_opb(formats::linear_program_of(problem)), "opb");
+    const std::string opb =
+        run("clasp --quiet=1,1 {}", print_opb(formats::linear_program_of(problem)), "opb");
     CHECK(opb.find("OPTIMUM FOUND") != std::string::npos);
     CHECK(number_after(opb, "\no ") == best);
   }

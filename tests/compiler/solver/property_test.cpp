@@ -202,8 +202,9 @@ TEST_CASE("renaming layouts, permuting operators and scaling costs change nothin
     // Operators in another order: consumers may stand before producers.
     std::vector<Operator> operators(other.operators.begin(), other.operators.end());
     for (std::size_t k = operators.size(); k > 1; --k) {
-      std::swap(operators[k - 1], operators[static_cast<std::size_t>(
-                                      random.integer(0, static_cast<std::int64_t>(k) - 1))]);
+      std::swap(
+          operators[k - 1],
+          operators[static_cast<std::size_t>(random.integer(0, static_cast<std::int64_t>(k) - 1))]);
     }
     other.operators = {};
     for (Operator& op : operators) {

@@ -94,7 +94,7 @@ TEST_CASE("Theorem 1: the optimum is 0 exactly when the formula is satisfiable")
   Random random(11);
   int satisfied = 0;
   for (int i = 0; i < 40; ++i) {
-    const std::vector<Clause> clauses = random_clauses(random, 6, 26);
+    const std::vector<Clause> clauses = random_clauses(random, 6, 32);
     const bool expected = satisfiable(6, clauses);
     satisfied += expected ? 1 : 0;
     CHECK((optimum(three_sat(6, clauses)) == 0) == expected);
@@ -103,7 +103,8 @@ TEST_CASE("Theorem 1: the optimum is 0 exactly when the formula is satisfiable")
   CHECK(satisfied < 35);
 }
 
-TEST_CASE("Theorem 1: all eight clauses over three variables leave one violated or one variable split") {
+TEST_CASE(
+    "Theorem 1: all eight clauses over three variables leave one violated or one variable split") {
   std::vector<Clause> clauses;
   for (int bits = 0; bits < 8; ++bits) {
     clauses.push_back({{0, (bits & 1) != 0}, {1, (bits & 2) != 0}, {2, (bits & 4) != 0}});

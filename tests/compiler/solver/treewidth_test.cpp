@@ -72,7 +72,8 @@ Graph figure4() {
 
 TEST_CASE("known widths: trees 1, cycles 2, grids their side, complete graphs n - 1") {
   CHECK(exact_width(graph_of_edges(5, {{0, 1}, {1, 2}, {1, 3}, {3, 4}})).upper == 1);
-  CHECK(exact_width(graph_of_edges(6, {{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}, {5, 0}})).upper == 2);
+  CHECK(exact_width(graph_of_edges(6, {{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}, {5, 0}})).upper ==
+        2);
   CHECK(exact_width(complete(6)).upper == 5);
   CHECK(exact_width(graph_of_edges(3, {})).upper == 0);
   for (int side = 2; side <= 4; ++side) {
@@ -93,7 +94,8 @@ TEST_CASE("exact width agrees with every elimination order on small random graph
   }
 }
 
-TEST_CASE("bounds enclose the width and orders give valid decompositions of the width they promise") {
+TEST_CASE(
+    "bounds enclose the width and orders give valid decompositions of the width they promise") {
   Random random(2);
   for (int i = 0; i < 40; ++i) {
     const Graph graph = random_graph(random, 14, 26);

@@ -523,7 +523,12 @@ TEST_CASE("indirect transfers name a table, its rows and their indices") {
   const std::string index = "sbuf:i32[0+64]@0";
   const std::string side = "sbuf:f32[0]@64(64:p1,32:1)";
   const std::string rest = "row_stride=32 bound=256 ring=0";
-  const std::vector<std::pair<std::string, const char*>> pairs = {
+  struct Lines {
+    std::string lines;
+    const char* expected;
+    std::size_t count = 1;
+  };
+  const std::vector<Lines> all = {
       {line(table, index, side, rest), ""},
       {line(table, "sbuf:i32[0+1]@0(64:1)", side, rest), ""},
       {line(table, index, side, rest + " scatter=true"), ""},
@@ -532,6 +537,9 @@ TEST_CASE("indirect transfers name a table, its rows and their indices") {
       {line(table, index, side, "row_stride=32 bound=0 ring=0"), "bound 0 with row_stride 32"},
       {line(table, index, side, "row_stride=9223372036854775807 bound=256 ring=0"),
        "describes no table"},
+      {line("hbm:f32[t3]@-9223372036854775807(32:1)", index, side,
+            "row_stride=-32 bound=256 ring=0"),
+       "table has offset -9223372036854775807, tensor \"s\" has 32768 bytes", 2},
       {line(table, index, side, "row_stride=-32 bound=2 ring=0"), "table touches bytes -128 to 0"},
       {line(table, "sbuf:i32[0+32]@0", side, rest), "rows_side enumerates 64 rows, index has 32"},
       {line(table, "sbuf:i32[0+32]@0(2:1)", side, rest), "one per partition, or all in one"},
@@ -547,8 +555,8 @@ TEST_CASE("indirect transfers name a table, its rows and their indices") {
       {line(table, index, "hbm:f32[t1]@4096(64:128,32:1)", rest), "rows_side touches bytes"},
   };
   std::vector<Case> cases;
-  for (const auto& [lines, expected] : pairs) {
-    cases.push_back({"gpsimd", lines.c_str(), expected});
+  for (const auto& [lines, expected, count] : all) {
+    cases.push_back({"gpsimd", lines.c_str(), expected, count});
   }
   check_cases(cases);
 }
@@ -612,6 +620,31 @@ TEST_CASE("an invalid program is one error with the first violation and the numb
   CHECK_THROWS_WITH(expect_valid(program, machine),
                     "sync instruction 0 (nop): signals semaphore 9, the program has 4 (and 1 "
                     "more); correct the program; systole compile writes valid ones");
+}
+
+TEST_CASE("ranks and sizes that no file can hold are reported all the same") {
+  Program program = parse(preamble, "t.asm");
+  const auto found = [&program](Engine engine, const Operation& operation) {
+    program.streams = {};
+    program.streams[static_cast<std::size_t>(engine)] = {
+        Instruction{engine, {}, {}, {}, operation}};
+    const std::vector<std::string> all = messages(program, read_machine("trn1"));
+    return all.size() == 1 ? all[0] : std::string("not one message");
+  };
+  Memset memset;
+  memset.out.rank = 5;
+  CHECK(found(Engine::vector, memset).find("out has rank 5, allowed are 0 to 4") !=
+        std::string::npos);
+  const auto dma = [](const std::string& line) {
+    return std::get<Dma>(parse_instruction(line, Engine::sync).operation);
+  };
+  Dma transfer = dma("dma source=hbm:bf16[t0]@0 destination=sbuf:bf16[0]@0 ring=0");
+  transfer.source.rank = 7;
+  CHECK(found(Engine::sync, transfer).find("source has rank 7, allowed are 0 to 6") !=
+        std::string::npos);
+  CHECK(found(Engine::sync, dma("dma source=hbm:bf16[t0]@0(2000000000:0,2000000000:0) "
+                                "destination=sbuf:bf16[0]@0 ring=0"))
+            .find("source enumerates more than 1099511627776 elements") != std::string::npos);
 }
 
 TEST_CASE("any well-formed program is judged without a fault") {

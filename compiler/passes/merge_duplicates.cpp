@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 #include <string>
 
@@ -17,38 +16,34 @@ using graph::Tensor;
 using graph::TensorId;
 using graph::TensorKind;
 
-// Type, shape and the first bytes: constants that may be equal. The rest is compared, which ends at
-// the first difference.
-std::string outline_of(const graph::Array& array) {
-  constexpr std::size_t prefix = 64;
+std::string key_of(const graph::Array& array) {
   std::string key = fmt::format("{}{}:", graph::name_of(array.type), graph::to_string(array.shape));
-  for (std::size_t i = 0; i < std::min(prefix, array.data.size()); ++i) {
-    key += static_cast<char>(array.data[i]);
+  for (const std::byte byte : array.data) {
+    key += static_cast<char>(byte);
   }
   return key;
 }
 
-// Lets every use of a constant read the first constant with the same bytes. Constants without data
-// stay apart: they may turn out to be different weights.
+// Single elements, and small tables of integers: shapes, indices, flags. Larger equal constants are
+// weights and masks of different layers that happen to be equal (all of them in a model filled with
+// one value): sharing one would tie the layouts of those layers together and misstate the bytes
+// they load.
+bool is_mergeable(const Tensor& tensor) {
+  constexpr std::int64_t table_limit = 256;
+  const std::int64_t count = graph::elements(tensor.shape);
+  return count <= 1 || (!graph::is_float(tensor.type) && count <= table_limit);
+}
+
+// Lets every use of such a constant read the first one with the same bytes. Constants without data
+// stay apart: they may turn out to be different.
 std::int64_t merge_constants(Graph& graph) {
-  std::map<std::string, std::vector<TensorId>> seen;
+  std::map<std::string, TensorId> seen;
   IdVector<TensorId, TensorId> now(graph.tensors.size());
   for (const TensorId id : graph.tensors.ids()) {
-    now[id] = id;
     const Tensor& tensor = graph.tensors[id];
-    if (tensor.kind != TensorKind::constant || tensor.data == nullptr) {
-      continue;
-    }
-    std::vector<TensorId>& bucket = seen[outline_of(*tensor.data)];
-    for (const TensorId other : bucket) {
-      if (*graph.tensors[other].data == *tensor.data) {
-        now[id] = other;
-        break;
-      }
-    }
-    if (now[id] == id) {
-      bucket.push_back(id);
-    }
+    const bool mergeable =
+        tensor.kind == TensorKind::constant && tensor.data != nullptr && is_mergeable(tensor);
+    now[id] = mergeable ? seen.try_emplace(key_of(*tensor.data), id).first->second : id;
   }
   std::int64_t merged = 0;
   const auto redirect = [&](TensorId& use) {

@@ -65,7 +65,8 @@ std::int64_t narrow_operands(graph::Graph& graph, const Options& options);
 // double negation, choice by a constant, rsqrt.
 std::int64_t simplify_maps(graph::Graph& graph, const Options& options);
 
-// Equal operators on equal operands are computed once; constants with equal bytes are one.
+// Equal operators on equal operands are computed once; equal constants of one element, and equal
+// small tables of integers, are one. Weights stay apart even if they are equal.
 std::int64_t merge_duplicates(graph::Graph& graph, const Options& options);
 
 // Multiplication by a constant per output channel behind a convolution or contraction with constant

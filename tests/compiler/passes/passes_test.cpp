@@ -266,22 +266,42 @@ output %z "z"
   CHECK(g.outputs[0] == g.inputs[0]);
 }
 
-TEST_CASE("equal operators on equal operands are computed once, and equal constants are one") {
+TEST_CASE(
+    "equal operators on equal operands are computed once, and equal small tables of integers are "
+    "one") {
   const Graph g = canonicalize(read(R"(
-input %x f32[3] "x"
-constant %a f32[3] "a" = [1, 2, 3]
-constant %b f32[3] "b" = [1, 2, 3]
-constant %c f32[3] "c" = [1, 2, 4]
-node %p f32[3] "p" = add(%x, %a)
-node %q f32[3] "q" = add(%x, %b)
-node %r f32[3] "r" = add(%x, %c)
-node %s f32[3] "s" = subtract(%p, %q)
-node %t f32[3] "t" = exp(%r)
+input %x i64[3] "x"
+constant %a i64[3] "a" = [1, 2, 3]
+constant %b i64[3] "b" = [1, 2, 3]
+constant %c i64[3] "c" = [1, 2, 4]
+node %p i64[3] "p" = add(%x, %a)
+node %q i64[3] "q" = add(%x, %b)
+node %r i64[3] "r" = add(%x, %c)
+node %s i64[3] "s" = subtract(%p, %q)
+node %t i64[3] "t" = negate(%r)
 output %s "s"
 output %t "t"
 )"));
-  CHECK(kinds(g) == Kinds{"add", "add", "subtract", "exp"});
+  CHECK(kinds(g) == Kinds{"add", "add", "subtract", "negate"});
   CHECK(g.nodes[graph::NodeId(2)].inputs[0] == g.nodes[graph::NodeId(2)].inputs[1]);
+}
+
+TEST_CASE("equal weights of different layers stay apart, equal scalars are one") {
+  const Graph g = canonicalize(read(R"(
+input %x f32[2,2] "x"
+constant %v f32[2,2] "v" = [1, 2, 3, 4]
+constant %w f32[2,2] "w" = [1, 2, 3, 4]
+constant %a f32[] "a" = [3]
+constant %b f32[] "b" = [3]
+node %p f32[2,2] "p" = contraction(%x, %v) lhs=[0,1] rhs=[1,2] out=[0,2]
+node %q f32[2,2] "q" = contraction(%x, %w) lhs=[0,1] rhs=[1,2] out=[0,2]
+node %r f32[2,2] "r" = multiply(%p, %a)
+node %s f32[2,2] "s" = multiply(%q, %b)
+output %r "r"
+output %s "s"
+)"));
+  REQUIRE(kinds(g) == Kinds{"contraction", "contraction", "multiply", "multiply"});
+  CHECK(g.nodes[graph::NodeId(2)].inputs[1] == g.nodes[graph::NodeId(3)].inputs[1]);
 }
 
 TEST_CASE("operators that differ in an attribute, and weights without values, are not merged") {

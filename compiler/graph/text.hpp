@@ -1,15 +1,14 @@
 // Text and Graphviz forms of a graph.
 //
-//   graph 1 "name"                                        first statement: format version, the
-//   graph's name input %0 f32[1,3,8,8] "x"                             in the graph's order of
-//   inputs constant %1 f32[4] "b" = [0.5, -1, 2, inf]            values in row-major order constant
-//   %2 f32[4,3,3,3] "w" = splat 0.25             one value everywhere constant %3 f32[1000,4096]
-//   "fc" = omitted 89abcdef01234567   values left out; hash of type, shape and bytes constant %4
-//   f32[64] "g" = absent                      no values in the graph either node %5 f32[1,4,6,6]
-//   "conv" = convolution(%0, %2) strides=[1,1] pads_low=[0,0] pads_high=[0,0] dilations=[1,1]
-//        origin="Conv_12" tensor="conv_out"               (one line) origin and tensor name if
-//        unlike the node's name
-//   output %5 "y"                                         in the graph's order of outputs
+//   graph 1 "name"                                first statement: format version, the graph's name
+//   input %0 f32[1,3,8,8] "x"                     in the graph's order of inputs
+//   constant %1 f32[4] "b" = [0.5, -1, 2, inf]    values in row-major order
+//   constant %2 f32[4,3,3,3] "w" = splat 0.25     one value everywhere
+//   constant %3 f32[1000,4096] "fc" = omitted 89abcdef01234567    left out; hash of type, shape, bytes
+//   constant %4 f32[64] "g" = absent              no values in the graph either
+//   node %5 f32[1,4,6,6] "conv" = convolution(%0, %2) strides=[1,1] pads_low=[0,0] origin="Conv_12"
+//                                                 (one line) origin and tensor name if unlike the node's
+//   output %5 "y"                                 in the graph's order of outputs
 //
 // One statement per line; '#' starts a comment. %words name tensors: if they are exactly 0 .. n-1
 // they are the ids, else ids follow the order of the lines. Attributes left out have the defaults

@@ -269,6 +269,16 @@ class Parser {
       const bool first = (a.real || b.real) ? a.value < b.value : a.integer < b.integer;
       return first == (function == "min") ? a : b;
     }
+    if (function == "pow" && !a.real && !arguments[1].real && arguments[1].integer >= 0) {
+      Number power = Number::of(1);
+      for (std::int64_t i = 0; i < arguments[1].integer && power.integer != 0; ++i) {
+        power = combine('*', power, a);
+        if (i >= 64 && (a.integer == 1 || a.integer == -1)) {
+          return Number::of(arguments[1].integer % 2 == 0 ? 1 : a.integer);
+        }
+      }
+      return power;
+    }
     if (function == "pow") {
       return Number::of_real(std::pow(a.value, arguments[1].value));
     }

@@ -1,7 +1,7 @@
 // Arithmetic of recipes: integers and reals over named parameters.
 //
 // Operators, loosest first: a ? b : c, ||, &&, == != < <= > >=, + -, * / %, unary - and !. Integer division rounds down;
-// functions min, max, sqrt, exp, log, pow, float. An operation with a real operand is real. Errors: malformed text, unknown
+// functions min, max, sqrt, exp, log, pow, float. An operation with a real operand is real; pow of two integers is one. Errors: malformed text, unknown
 // name, division by zero, integer overflow; they name the text.
 #pragma once
 

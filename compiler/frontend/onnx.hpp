@@ -19,19 +19,24 @@
 namespace systole::frontend {
 
 struct Options {
-  std::map<std::string, std::int64_t> dims;  // symbolic extents of a model, parameters of a recipe
-  std::map<std::string, graph::Shape>
-      input_shapes;  // by graph input; wins over the file's own extents
-  std::optional<std::uint64_t>
-      random_weights;  // seed for weights without data; without it they stay absent
+  // Symbolic extents of a model, parameters of a recipe. An extent without a name is INPUT:AXIS. The
+  // name of a scalar integer input (a sampling rate, say) makes that input a constant.
+  std::map<std::string, std::int64_t> dims;
+  // By graph input; wins over the file's own extents.
+  std::map<std::string, graph::Shape> input_shapes;
+  // Graph inputs that become constants, by name.
+  std::map<std::string, graph::Array> fixed_inputs;
+  // Seed for weights without data; without it they stay absent.
+  std::optional<std::uint64_t> random_weights;
 
-  // Bounds that a hostile file cannot exceed.
-  std::int64_t fold_elements =
-      std::int64_t{1} << 16U;  // a folded result larger than its operands and this stays a node
-  std::int64_t constant_bytes = std::int64_t{6} << 30U;   // all constants together
-  std::int64_t tensor_elements = std::int64_t{1} << 40U;  // of one tensor, data or not
-  std::int64_t nodes = 400'000;                           // after unrolling
-  std::int64_t trips = 10'000;  // of one unrolled Loop, Scan or recurrent operator
+  // Bounds that a hostile file cannot exceed: elements of a folded result that outgrows its operands
+  // (larger ones stay operators), bytes of all constants, elements of one tensor, operators after
+  // unrolling, turns of one unrolled loop or recurrence.
+  std::int64_t fold_elements = std::int64_t{1} << 16U;
+  std::int64_t constant_bytes = std::int64_t{6} << 30U;
+  std::int64_t tensor_elements = std::int64_t{1} << 40U;
+  std::int64_t nodes = 400'000;
+  std::int64_t trips = 10'000;
 };
 
 // The graph inputs that a run must feed, in order: neither initializers nor weights.

@@ -5,12 +5,25 @@
 #include <fmt/format.h>
 
 #include "compiler/frontend/onnx/importer.hpp"
+#include "compiler/frontend/onnx/proto.hpp"
 #include "isa/base/error.hpp"
 
 namespace systole::frontend {
 
 void Call::fail(const std::string& what, const std::string& remedy) const {
   build.fail(fmt::format("{}: {}", op(), what), remedy);
+}
+
+const std::string& Call::op() const {
+  return node.op_type();
+}
+
+int Call::output_count() const {
+  return node.output_size();
+}
+
+bool Call::wants_output(int i) const {
+  return i < node.output_size() && !node.output(i).empty();
 }
 
 bool Call::has(int i) const {
@@ -43,6 +56,10 @@ std::vector<TensorId> Call::inputs() const {
   return out;
 }
 
+bool Call::is_known(int i) const {
+  return !has(i) || build.value(input(i)) != nullptr || build.count(input(i)) == 0;
+}
+
 const Array& Call::value_of(int i, std::string_view what) const {
   const TensorId id = input(i);
   const Array* value = build.value(id);
@@ -57,6 +74,9 @@ const Array& Call::value_of(int i, std::string_view what) const {
 }
 
 Integers Call::integers_of(int i, std::string_view what) const {
+  if (has(i) && build.count(input(i)) == 0) {
+    return {};
+  }
   const Array& array = value_of(i, what);
   const std::int64_t count = graph::elements(array.shape);
   if (count > build.options().fold_elements || graph::is_float(array.type)) {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "compiler/frontend/builder.hpp"
-#include "compiler/frontend/onnx/proto.hpp"
+#include "compiler/frontend/onnx/proto_forward.hpp"
 
 namespace systole::frontend {
 
@@ -40,12 +40,10 @@ struct Call {
   Importer& importer;
   Scope& scope;
 
-  [[nodiscard]] const std::string& op() const { return node.op_type(); }
+  [[nodiscard]] const std::string& op() const;
   [[nodiscard]] int operand_count() const { return static_cast<int>(operands.size()); }
-  [[nodiscard]] int output_count() const { return node.output_size(); }
-  [[nodiscard]] bool wants_output(int i) const {
-    return i < node.output_size() && !node.output(i).empty();
-  }
+  [[nodiscard]] int output_count() const;
+  [[nodiscard]] bool wants_output(int i) const;
 
   [[nodiscard]] bool has(int i) const;
   [[nodiscard]] TensorId input(int i) const;
@@ -54,6 +52,8 @@ struct Call {
   }
   [[nodiscard]] const std::vector<TensorId>& sequence(int i) const;
   [[nodiscard]] std::vector<TensorId> inputs() const;  // all, none omitted
+  // Whether operand i is absent or its value does not depend on a graph input.
+  [[nodiscard]] bool is_known(int i) const;
   [[nodiscard]] Shape shape(int i) const { return build.shape(input(i)); }
   [[nodiscard]] int rank(int i) const { return build.rank(input(i)); }
   [[nodiscard]] ElementType type(int i) const { return build.type(input(i)); }

@@ -50,6 +50,7 @@ Values convert_size(Call& call);
 Values convert_constant(Call& call);
 Values convert_constant_of_shape(Call& call);
 Values convert_range(Call& call);
+Values convert_window_function(Call& call);
 Values convert_eye_like(Call& call);
 Values convert_dropout(Call& call);
 

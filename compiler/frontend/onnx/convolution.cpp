@@ -92,7 +92,8 @@ void resolve_transposed_padding(const Call& call, const Shape& x, SpatialWindow&
       call.fail(fmt::format("output extent {} is not possible", target));
     }
     const std::int64_t total = full - target;
-    window.low[a] = mode == "SAME_UPPER" ? total / 2 : total - total / 2;
+    // A larger output than the operands fill grows at its end.
+    window.low[a] = total < 0 ? 0 : mode == "SAME_UPPER" ? total / 2 : total - total / 2;
     window.high[a] = total - window.low[a];
   }
 }

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "compiler/frontend/onnx/converters.hpp"
+#include "compiler/frontend/onnx/proto.hpp"
 #include "compiler/frontend/onnx/tensor.hpp"
 
 namespace systole::frontend {

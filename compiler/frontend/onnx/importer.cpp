@@ -29,7 +29,8 @@ std::vector<std::string> output_names(const proto::GraphProto& graph) {
 // Extent `axis` of a declared shape: its number, or the value given for its symbol; nullopt with the symbol's name
 // appended to `missing` otherwise. Negative numbers are an old way to say unknown.
 std::optional<std::int64_t> resolve_extent(const proto::ValueInfoProto& info, int axis,
-                                           const Options& options, std::set<std::string>* missing) {
+                                           const Options& options, std::set<std::string>* missing,
+                                           std::set<std::string>* known) {
   const auto& dim = info.type().tensor_type().shape().dim(axis);
   if (dim.has_dim_value() && dim.dim_value() >= 0) {
     return dim.dim_value();
@@ -37,6 +38,9 @@ std::optional<std::int64_t> resolve_extent(const proto::ValueInfoProto& info, in
   const std::string name = dim.has_dim_param() && !dim.dim_param().empty()
                                ? dim.dim_param()
                                : fmt::format("{}:{}", info.name(), axis);
+  if (known != nullptr) {
+    known->insert(name);
+  }
   const auto found = options.dims.find(name);
   if (found != options.dims.end()) {
     return found->second;
@@ -48,11 +52,12 @@ std::optional<std::int64_t> resolve_extent(const proto::ValueInfoProto& info, in
 }
 
 std::optional<Shape> resolve_shape(const proto::ValueInfoProto& info, const Options& options,
-                                   std::set<std::string>* missing) {
+                                   std::set<std::string>* missing = nullptr,
+                                   std::set<std::string>* names = nullptr) {
   Shape shape;
   bool known = info.type().tensor_type().has_shape();
   for (int a = 0; known && a < info.type().tensor_type().shape().dim_size(); ++a) {
-    const auto extent = resolve_extent(info, a, options, missing);
+    const auto extent = resolve_extent(info, a, options, missing, names);
     shape.push_back(extent.value_or(0));
     known = extent.has_value() || missing != nullptr;
   }
@@ -248,6 +253,50 @@ void Importer::add_initializers(const proto::GraphProto& graph,
   }
 }
 
+// An input that the options make a constant; invalid when they do not.
+TensorId Importer::fixed_input(const std::string& name, ElementType type,
+                               const std::optional<Shape>& shape) {
+  const auto given = build_.options().fixed_inputs.find(name);
+  if (given != build_.options().fixed_inputs.end()) {
+    if (shape && given->second.shape != *shape) {
+      build_.fail(fmt::format("the input is {}, the value given is {}", graph::to_string(*shape),
+                              graph::to_string(given->second.shape)));
+    }
+    return build_.constant(name, graph::convert(given->second, type));
+  }
+  const auto number = build_.options().dims.find(name);
+  if (number == build_.options().dims.end() || !shape || !shape->empty() || graph::is_float(type)) {
+    return {};
+  }
+  Array value = graph::make_array(type, {});
+  graph::set_integer(value, 0, number->second);
+  return build_.constant(name, std::move(value));
+}
+
+Value Importer::add_input(const proto::ValueInfoProto& info, bool is_weight,
+                          std::set<std::string>& missing, std::set<std::string>& known) {
+  const std::string where = fmt::format("input '{}'", info.name());
+  build_.set_origin(where);
+  if (!info.type().has_tensor_type()) {
+    throw Error(where, "is not a tensor",
+                "sequences and optionals are supported inside a model only");
+  }
+  const ElementType type = element_type_of(info.type().tensor_type().elem_type(), where);
+  const auto given = build_.options().input_shapes.find(info.name());
+  std::optional<Shape> shape = resolve_shape(info, build_.options(), &missing, &known);
+  if (given != build_.options().input_shapes.end()) {
+    shape = given->second;
+  }
+  if (!shape) {
+    throw Error(where, "the model does not state its rank", "give the input as an .npy file");
+  }
+  if (const TensorId fixed = fixed_input(info.name(), type, shape); fixed.valid()) {
+    return fixed;
+  }
+  return is_weight ? build_.weight(info.name(), type, *shape)
+                   : build_.input(info.name(), type, *shape);
+}
+
 void Importer::add_inputs(const proto::GraphProto& graph, const std::vector<std::string>& weights,
                           Scope& scope) {
   const std::unordered_set<std::string> parameters(weights.begin(), weights.end());
@@ -256,44 +305,38 @@ void Importer::add_inputs(const proto::GraphProto& graph, const std::vector<std:
     initialized.insert(tensor.name());
   }
   std::set<std::string> missing;
+  std::set<std::string> known;
   for (const auto& info : graph.input()) {
     if (initialized.contains(info.name())) {
       continue;
     }
-    const std::string where = fmt::format("input '{}'", info.name());
-    build_.set_origin(where);
-    if (!info.type().has_tensor_type()) {
-      throw Error(where, "is not a tensor",
-                  "sequences and optionals are supported inside a model only");
+    const bool has_shape = build_.options().input_shapes.contains(info.name());
+    std::set<std::string> unused;
+    const Value value =
+        add_input(info, parameters.contains(info.name()), has_shape ? unused : missing, known);
+    if (!scope.values.emplace(info.name(), value).second) {
+      throw Error(fmt::format("input '{}'", info.name()), "is defined twice",
+                  "the file is damaged");
     }
-    const ElementType type = element_type_of(info.type().tensor_type().elem_type(), where);
-    const auto given = build_.options().input_shapes.find(info.name());
-    std::optional<Shape> shape;
-    if (given != build_.options().input_shapes.end()) {
-      shape = given->second;
-    } else {
-      shape = resolve_shape(info, build_.options(), &missing);
-    }
-    if (!shape) {
-      throw Error(where, "the model does not state its rank", "give the input as an .npy file");
-    }
-    const TensorId id = parameters.contains(info.name()) ? build_.weight(info.name(), type, *shape)
-                                                         : build_.input(info.name(), type, *shape);
-    if (!scope.values.emplace(info.name(), id).second) {
-      throw Error(where, "is defined twice", "the file is damaged");
-    }
+    known.insert(info.name());
   }
+  const std::string where = graph.name().empty() ? "model" : graph.name();
   if (!missing.empty()) {
     throw Error(
-        graph.name().empty() ? "model" : graph.name(),
-        fmt::format("extents without a value: {}", fmt::join(missing, ", ")),
+        where, fmt::format("extents without a value: {}", fmt::join(missing, ", ")),
         fmt::format("give each as --dim NAME=VALUE, for example --dim {}=1", *missing.begin()));
+  }
+  for (const auto& [name, value] : build_.options().dims) {
+    if (!known.contains(name)) {
+      throw Error(where, fmt::format("no extent is called '{}'", name),
+                  fmt::format("names in this model: {}", fmt::join(known, ", ")));
+    }
   }
 }
 
 void Importer::state_shapes(const proto::GraphProto& graph, Scope& scope) const {
   const auto state = [&](const proto::ValueInfoProto& info) {
-    if (const auto shape = resolve_shape(info, build_.options(), nullptr)) {
+    if (const auto shape = resolve_shape(info, build_.options())) {
       scope.stated.emplace(info.name(), *shape);
     }
   };

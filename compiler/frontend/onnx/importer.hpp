@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -59,6 +60,10 @@ class Importer {
                         Scope& scope);
   void add_inputs(const proto::GraphProto& graph, const std::vector<std::string>& weights,
                   Scope& scope);
+  Value add_input(const proto::ValueInfoProto& info, bool is_weight, std::set<std::string>& missing,
+                  std::set<std::string>& known);
+  TensorId fixed_input(const std::string& name, ElementType type,
+                       const std::optional<Shape>& shape);
   void state_shapes(const proto::GraphProto& graph, Scope& scope) const;
   void report_unsupported(const Nodes& nodes, const std::vector<int>& order) const;
   void collect_unsupported(const proto::NodeProto& node, int depth,

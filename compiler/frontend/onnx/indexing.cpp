@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "compiler/frontend/onnx/by_data.hpp"
 #include "compiler/frontend/onnx/converters.hpp"
 
 namespace systole::frontend {
@@ -166,9 +167,12 @@ Values convert_scatter_elements(Call& call) {
 
 Values convert_one_hot(Call& call) {
   Builder& build = call.build;
-  const auto depth = static_cast<std::int64_t>(call.real_of(1, "depth"));
   const int rank = call.rank(0);
   const int axis = call.axis(call.integer("axis", -1), rank + 1);
+  const auto stated = call.is_known(1) ? std::nullopt : call.stated_shape(0);
+  const std::int64_t depth = stated && static_cast<int>(stated->size()) == rank + 1
+                                 ? (*stated)[static_cast<std::size_t>(axis)]
+                                 : static_cast<std::int64_t>(call.real_of(1, "depth"));
   build.check_size({std::max<std::int64_t>(depth, -1)});
   const TensorId index = wrapped(build, build.cast(call.input(0), ElementType::i64), depth);
   const TensorId hot = build.map(MapFunction::equal, {build.insert_axis(index, axis),
@@ -180,6 +184,9 @@ Values convert_one_hot(Call& call) {
 
 Values convert_non_zero(Call& call) {
   Builder& build = call.build;
+  if (!call.is_known(0) && call.stated_shape(0)) {
+    return non_zero_by_data(call);
+  }
   const Array& x = call.value_of(0, "the operand, which decides the output's extent,");
   const std::size_t rank = std::max<std::size_t>(1, x.shape.size());
   std::vector<Integers> found(rank);
@@ -207,6 +214,9 @@ Values convert_non_zero(Call& call) {
 
 Values convert_compress(Call& call) {
   Builder& build = call.build;
+  if (!call.is_known(1) && call.stated_shape(0)) {
+    return compress_by_data(call);
+  }
   TensorId x = call.input(0);
   const Integers condition = call.integers_of(1, "the condition");
   const bool flat = call.attribute("axis") == nullptr;

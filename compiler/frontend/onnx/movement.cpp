@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "compiler/frontend/onnx/by_data.hpp"
 #include "compiler/frontend/onnx/converters.hpp"
 
 namespace systole::frontend {
@@ -202,6 +203,9 @@ Values convert_flatten(Call& call) {
 }
 
 Values convert_squeeze(Call& call) {
+  if (!call.is_known(1) && call.stated_shape(0)) {
+    return {call.build.reshape(call.input(0), *call.stated_shape(0))};
+  }
   const Shape& shape = call.shape(0);
   const auto given = call.attribute_or_operand("axes", 1);
   Shape target;
@@ -220,6 +224,9 @@ Values convert_squeeze(Call& call) {
 }
 
 Values convert_unsqueeze(Call& call) {
+  if (!call.is_known(1) && call.stated_shape(0)) {
+    return {call.build.reshape(call.input(0), *call.stated_shape(0))};
+  }
   const auto given = call.attribute_or_operand("axes", 1);
   if (!given || given->size() > 64) {
     call.fail("no usable list of axes");
@@ -237,11 +244,34 @@ Values convert_concat(Call& call) {
       call.build.concat(call.inputs(), call.axis(call.integer("axis", otherwise), call.rank(0)))};
 }
 
+namespace {
+
+// Sizes of the parts when they depend on data but the model states every part's shape.
+std::optional<Integers> stated_parts(const Call& call, int axis) {
+  if (call.is_known(1)) {
+    return std::nullopt;
+  }
+  Integers sizes;
+  for (int i = 0; i < call.output_count(); ++i) {
+    const auto stated = call.stated_shape(i);
+    if (!stated || stated->size() != static_cast<std::size_t>(call.rank(0))) {
+      return std::nullopt;
+    }
+    sizes.push_back((*stated)[static_cast<std::size_t>(axis)]);
+  }
+  return sizes;
+}
+
+}  // namespace
+
 Values convert_split(Call& call) {
   const int axis = call.axis(call.integer("axis", 0), call.rank(0));
   const std::int64_t extent = call.build.extent(call.input(0), axis);
   const std::int64_t parts = call.output_count();
-  auto sizes = call.attribute_or_operand("split", 1);
+  std::optional<Integers> sizes = stated_parts(call, axis);
+  if (!sizes) {
+    sizes = call.attribute_or_operand("split", 1);
+  }
   if (!sizes) {
     const std::int64_t chunk = (extent + parts - 1) / std::max<std::int64_t>(1, parts);
     sizes = Integers();
@@ -266,6 +296,9 @@ Values convert_split(Call& call) {
 }
 
 Values convert_slice(Call& call) {
+  if (!call.is_known(1) || !call.is_known(2) || !call.is_known(3) || !call.is_known(4)) {
+    return slice_by_data(call);
+  }
   const auto starts = call.attribute_or_operand("starts", 1);
   const auto ends = call.attribute_or_operand("ends", 2);
   const auto axes = call.attribute_or_operand("axes", 3);
@@ -291,6 +324,9 @@ Values convert_slice(Call& call) {
 }
 
 Values convert_pad(Call& call) {
+  if (!call.is_known(1)) {
+    return pad_by_data(call);
+  }
   Builder& build = call.build;
   TensorId x = call.input(0);
   const std::string mode = call.text("mode", "constant");
@@ -321,6 +357,19 @@ Values convert_pad(Call& call) {
   return {build.select(mask, build.reshape(call.input(2), {}), padded)};
 }
 
+namespace {
+
+Integers stated_repeats(const Call& call, const Shape& stated) {
+  const Shape from = call.shape(0);
+  Integers repeats;
+  for (std::size_t a = 0; a < from.size() && from.size() == stated.size(); ++a) {
+    repeats.push_back(from[a] == 0 ? 1 : stated[a] / from[a]);
+  }
+  return repeats;
+}
+
+}  // namespace
+
 Values convert_tile(Call& call) {
   Builder& build = call.build;
   const TensorId x = call.input(0);
@@ -330,7 +379,8 @@ Values convert_tile(Call& call) {
     repeats[static_cast<std::size_t>(call.axis(call.integer_of(2, "axis"), call.rank(0)))] =
         call.integer_of(1, "tiles");
   } else {
-    repeats = call.integers_of(1, "repeats");
+    const auto stated = call.is_known(1) ? std::nullopt : call.stated_shape(0);
+    repeats = stated ? stated_repeats(call, *stated) : call.integers_of(1, "repeats");
   }
   if (repeats.size() != static_cast<std::size_t>(call.rank(0))) {
     call.fail(fmt::format("{} repeats for rank {}", repeats.size(), call.rank(0)));

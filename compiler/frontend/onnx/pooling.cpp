@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "compiler/frontend/onnx/converters.hpp"
+#include "compiler/frontend/onnx/proto.hpp"
 #include "compiler/frontend/onnx/spatial.hpp"
 
 namespace systole::frontend {

@@ -3,6 +3,4 @@
 
 #include <onnx/onnx_pb.h>
 
-namespace systole::frontend {
-namespace proto = ::onnx;
-}  // namespace systole::frontend
+#include "compiler/frontend/onnx/proto_forward.hpp"

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "compiler/frontend/onnx/by_data.hpp"
 #include "compiler/frontend/onnx/converters.hpp"
 
 namespace systole::frontend {
@@ -80,11 +81,29 @@ TensorId shifted(Builder& build, TensorId x, int axis, std::int64_t distance) {
   return build.pad(x, op);
 }
 
+// Doubling: after step s every element holds the sum of the 2^s elements up to it.
+TensorId cumulative_sum(Call& call, int axis) {
+  Builder& build = call.build;
+  TensorId x = call.input(0);
+  const std::int64_t extent = build.extent(x, axis);
+  const std::int64_t direction = call.integer("reverse", 0) != 0 ? -1 : 1;
+  if (call.integer("exclusive", 0) != 0 && extent > 0) {
+    x = shifted(build, x, axis, direction);
+  }
+  for (std::int64_t step = 1; step < extent; step *= 2) {
+    x = build.add(x, shifted(build, x, axis, direction * step));
+  }
+  return x;
+}
+
 }  // namespace
 
 Values convert_reduce(Call& call) {
   const TensorId x = call.input(0);
   const int rank = call.rank(0);
+  if (!call.is_known(1)) {
+    return reduce_by_data(call, apply_reduction);
+  }
   const auto given = call.attribute_or_operand("axes", 1);
   const bool keep = call.integer("keepdims", 1) != 0;
   if (!given || given->empty()) {
@@ -103,20 +122,23 @@ Values convert_arg_reduce(Call& call) {
   return {call.build.arg_reduce(call.input(0), op)};
 }
 
-// Doubling: after step s every element holds the sum of the 2^s elements up to it.
 Values convert_cumulative_sum(Call& call) {
+  const int rank = call.rank(0);
+  if (call.is_known(1)) {
+    return {cumulative_sum(call, call.axis(call.integer_of(1, "axis"), rank))};
+  }
+  // The axis depends on data: every axis is summed along, the right sum chosen.
   Builder& build = call.build;
-  TensorId x = call.input(0);
-  const int axis = call.axis(call.integer_of(1, "axis"), call.rank(0));
-  const std::int64_t extent = build.extent(x, axis);
-  const std::int64_t direction = call.integer("reverse", 0) != 0 ? -1 : 1;
-  if (call.integer("exclusive", 0) != 0 && extent > 0) {
-    x = shifted(build, x, axis, direction);
+  const TensorId axis = build.cast(build.reshape(call.input(1), {}), ElementType::i64);
+  TensorId result = cumulative_sum(call, 0);
+  for (int a = 1; a < rank; ++a) {
+    const TensorId wrapped =
+        build.map(MapFunction::modulo, {axis, build.scalar(rank, ElementType::i64)});
+    const TensorId chosen =
+        build.map(MapFunction::equal, {wrapped, build.scalar(a, ElementType::i64)});
+    result = build.select(chosen, cumulative_sum(call, a), result);
   }
-  for (std::int64_t step = 1; step < extent; step *= 2) {
-    x = build.add(x, shifted(build, x, axis, direction * step));
-  }
-  return {x};
+  return {result};
 }
 
 // The rank of an element is the number of elements before it in the sorted order: those larger, and equal ones with a
@@ -125,7 +147,11 @@ Values convert_top_k(Call& call) {
   Builder& build = call.build;
   const TensorId input = call.input(0);
   const int axis = call.axis(call.integer("axis", -1), call.rank(0));
-  const std::int64_t k = call.opset >= 10 ? call.integer_of(1, "k") : call.integer("k", 0);
+  const auto stated = call.is_known(1) ? std::nullopt : call.stated_shape(0);
+  const std::int64_t k = stated && static_cast<int>(stated->size()) == call.rank(0)
+                             ? (*stated)[static_cast<std::size_t>(axis)]
+                         : call.opset >= 10 ? call.integer_of(1, "k")
+                                            : call.integer("k", 0);
   const bool largest = call.integer("largest", 1) != 0;
   const std::int64_t n = build.extent(input, axis);
   if (k < 0 || k > n) {

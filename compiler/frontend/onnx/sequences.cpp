@@ -7,6 +7,7 @@
 
 #include "compiler/frontend/onnx/converters.hpp"
 #include "compiler/frontend/onnx/importer.hpp"
+#include "compiler/frontend/onnx/proto.hpp"
 
 namespace systole::frontend {
 

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include <fmt/format.h>
 
 #include "compiler/frontend/onnx/converters.hpp"
 #include "compiler/frontend/onnx/importer.hpp"
+#include "compiler/frontend/onnx/proto.hpp"
 #include "compiler/frontend/onnx/tensor.hpp"
 
 namespace systole::frontend {
@@ -75,9 +77,42 @@ Values convert_constant_of_shape(Call& call) {
   return {build.filled(shape, graph::get(*contents.value, 0), contents.type)};
 }
 
+// Hann, Hamming and Blackman: a0 - a1 cos(2 pi n / N) + a2 cos(4 pi n / N).
+Values convert_window_function(Call& call) {
+  Builder& build = call.build;
+  const auto stated = call.is_known(0) ? std::nullopt : call.stated_shape(0);
+  const std::int64_t size =
+      stated && stated->size() == 1 ? (*stated)[0] : call.integer_of(0, "size");
+  build.check_size({size});
+  if (size > build.options().fold_elements * 64) {
+    call.fail(fmt::format("a window of {} elements is too large", size));
+  }
+  const auto type =
+      element_type_of(static_cast<int>(call.integer("output_datatype", 1)), build.origin());
+  const bool hann = call.op() == "HannWindow";
+  const bool hamming = call.op() == "HammingWindow";
+  const double a0 = hann ? 0.5 : hamming ? 25.0 / 46.0 : 0.42;
+  const double a1 = hann ? 0.5 : hamming ? 21.0 / 46.0 : 0.5;
+  const double a2 = hann || hamming ? 0.0 : 0.08;
+  const auto period = static_cast<double>(call.integer("periodic", 1) != 0 ? size : size - 1);
+  std::vector<double> values;
+  for (std::int64_t n = 0; n < size; ++n) {
+    const double angle = 2.0 * std::numbers::pi * static_cast<double>(n) / period;
+    values.push_back(a0 - a1 * std::cos(angle) + a2 * std::cos(2.0 * angle));
+  }
+  return {build.reals(values, type, {size})};
+}
+
 Values convert_range(Call& call) {
   Builder& build = call.build;
   const ElementType type = call.type(0);
+  const bool known = call.is_known(0) && call.is_known(1) && call.is_known(2);
+  if (const auto stated = call.stated_shape(0); !known && stated && stated->size() == 1) {
+    // The length is stated; start and step may depend on data.
+    const TensorId steps =
+        build.multiply(build.iota((*stated)[0], type), build.reshape(call.input(2), {}));
+    return {build.add(steps, build.reshape(call.input(0), {}))};
+  }
   const double start = call.real_of(0, "start");
   const double limit = call.real_of(1, "limit");
   const double delta = call.real_of(2, "delta");

@@ -1,4 +1,5 @@
 #include "compiler/frontend/onnx/tensor.hpp"
+#include "compiler/frontend/onnx/proto.hpp"
 
 #include <algorithm>
 #include <charconv>

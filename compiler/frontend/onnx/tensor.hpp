@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "compiler/frontend/onnx/proto.hpp"
+#include "compiler/frontend/onnx/proto_forward.hpp"
 #include "compiler/graph/array.hpp"
 
 namespace systole::frontend {

@@ -1,12 +1,16 @@
 // Imports model files and prints one line each: operators, constants, seconds; with --evaluate also the range of every output
-// under seeded inputs and weights. A tool for figures, not a test.
+// under seeded inputs and weights; with --compare=FOLDER (in_I.npy, out_I.npy, as scripts/onnxruntime_compare writes them) whether
+// the outputs agree. A tool for figures, not a test.
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -14,6 +18,7 @@
 #include "compiler/frontend/model.hpp"
 #include "compiler/graph/evaluate.hpp"
 #include "isa/base/error.hpp"
+#include "tests/compiler/frontend/onnx_cases.hpp"
 
 namespace {
 
@@ -65,11 +70,34 @@ void report(const std::string& path, const systole::frontend::Options& options, 
   }
 }
 
+void compare(const std::string& model, const std::string& folder,
+             const systole::frontend::Options& options) {
+  systole::test::OnnxCase item;
+  item.name = model;
+  item.model = model;
+  item.rtol = 1e-3;
+  item.atol = 1e-4;
+  for (const auto& [stem, files] :
+       {std::pair{"in", &item.inputs}, std::pair{"out", &item.outputs}}) {
+    for (int i = 0; std::filesystem::exists(fmt::format("{}/{}_{}.npy", folder, stem, i)); ++i) {
+      files->push_back(fmt::format("{}/{}_{}.npy", folder, stem, i));
+    }
+  }
+  const auto result =
+      systole::test::run_case(item, options, [](const auto& graph, const auto& inputs) {
+        return systole::graph::evaluate(graph, inputs);
+      });
+  const bool passed = result.verdict == systole::test::Verdict::passed;
+  fmt::print("    {} {}\n", passed ? "agrees with" : "DIFFERS from",
+             folder + (passed ? "" : ": " + result.reason));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   systole::frontend::Options options;
   bool values = false;
+  std::string folder;
   for (const std::string& word : std::vector<std::string>(argv + 1, argv + argc)) {
     if (word == "--evaluate") {
       values = true;
@@ -77,9 +105,14 @@ int main(int argc, char** argv) {
     } else if (word.rfind("--dim=", 0) == 0) {
       const auto equals = word.rfind('=');
       options.dims[word.substr(6, equals - 6)] = std::atoll(word.c_str() + equals + 1);
+    } else if (word.rfind("--compare=", 0) == 0) {
+      folder = word.substr(10);
     } else {
       try {
         report(word, options, values);
+        if (!folder.empty()) {
+          compare(word, folder, options);
+        }
       } catch (const systole::Error& error) {
         fmt::print("{}: REFUSED {}\n", word, error.what());
       }

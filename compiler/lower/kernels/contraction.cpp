@@ -18,6 +18,7 @@
 #include <algorithm>
 
 #include "compiler/lower/kernels/contraction_blocking.hpp"
+#include "compiler/lower/kernels/contraction_integer.hpp"
 #include "compiler/lower/kernels/contraction_loader.hpp"
 #include "compiler/lower/pieces.hpp"
 
@@ -55,17 +56,28 @@ Ranges box_at(const Ranges& run, const Labels& labels, std::int64_t begin, std::
   return box;
 }
 
+// One round over a block: a k block of a pass.
+struct Turn {
+  bool first = true;
+  bool last = true;
+  std::int64_t weight = 1;  // of its sums
+};
+
+// Beside a digit, per element: the number and two quotients in i32.
+constexpr int digit_bytes = 12;
+
 class Kernel {
  public:
-  Kernel(Builder& builder, const Space& space, isa::DType dtype)
+  Kernel(Builder& builder, const Space& space, const Arithmetic& arithmetic)
       : builder_(builder),
         machine_(builder.machine()),
         space_(space),
-        dtype_(dtype),
+        arithmetic_(arithmetic),
         out_resident_(builder.is_resident(space.out.tensor)),
         blocking_(choose_blocking(task())),
-        stationary_(builder, space_, space_.stationary, dtype, blocking_.stationary.whole),
-        moving_(builder, space_, space_.moving, dtype, blocking_.moving.whole) {}
+        stationary_(builder, space_, space_.stationary, arithmetic.dtype,
+                    blocking_.stationary.whole),
+        moving_(builder, space_, space_.moving, arithmetic.dtype, blocking_.moving.whole) {}
 
   void run() {
     for (const Ranges& batch : cut(space_.all(), space_.batch, 1)) {
@@ -82,14 +94,17 @@ class Kernel {
   [[nodiscard]] BlockingTask task() const {
     BlockingTask task{space_, machine_, builder_.staging_bytes(), 1, true, {}, {}, true, 4};
     task.row_parts = static_cast<std::int64_t>(legal_parts(machine_, rows_of(space_.all())).size());
-    task.f32 = dtype_ == isa::DType::f32;
-    const auto streamed = [this](const Placed& placed) {
-      const bool in_place =
-          builder_.is_resident(placed.tensor) && builder_.laid().storage[placed.tensor] == dtype_;
-      return Streamed{!in_place, isa::size_of(dtype_), false};
+    task.f32 = arithmetic_.dtype == isa::DType::f32;
+    task.passes = passes();
+    task.k_steps_max = arithmetic_.k_steps_max;
+    const auto streamed = [this](const Placed& placed, int digits) {
+      const bool in_place = builder_.is_resident(placed.tensor) &&
+                            builder_.laid().storage[placed.tensor] == arithmetic_.dtype;
+      return Streamed{!in_place, isa::size_of(arithmetic_.dtype) + (digits > 1 ? digit_bytes : 0),
+                      false};
     };
-    task.stationary = streamed(space_.stationary);
-    task.moving = streamed(space_.moving);
+    task.stationary = streamed(space_.stationary, arithmetic_.stationary_digits);
+    task.moving = streamed(space_.moving, arithmetic_.moving_digits);
     task.out_staged = !out_resident_;
     task.out_bytes = isa::size_of(builder_.laid().storage[space_.out.tensor]);
     return task;
@@ -163,31 +178,56 @@ class Kernel {
     const std::vector<Ranges> spans =
         cut_for_tiles(block, space_.n, machine_.moving_max, blocking_.n_tiles);
     const auto size = static_cast<std::size_t>(blocking_.k_steps);
-    std::vector<Tile> partial;  // by tile, span
-    for (std::size_t first = 0; first < steps.size(); first += size) {
-      const std::size_t end = std::min(first + size, steps.size());
-      begin_loads(block, first > 0 || steps.size() > size);
+    std::vector<Tile> partial(tiles.size() * spans.size());  // by tile, span
+    const std::size_t parts = (steps.size() + size - 1) / size;
+    const std::size_t rounds = parts * static_cast<std::size_t>(passes());
+    for (std::size_t round = 0; round < rounds; ++round) {
+      const Turn turn{round == 0, round + 1 == rounds,
+                      select_digits(static_cast<int>(round / parts))};
+      const std::size_t first = round % parts * size;
+      const std::vector<Step> now(
+          steps.begin() + static_cast<std::ptrdiff_t>(first),
+          steps.begin() + static_cast<std::ptrdiff_t>(std::min(first + size, steps.size())));
+      begin_loads(block, rounds > 1);
       std::size_t last = 0;
       for (std::size_t tile = 0; tile < tiles.size(); tile = last) {
         last = std::min(tile + next_group(), tiles.size());
+        const std::vector<RowTile> group(tiles.begin() + static_cast<std::ptrdiff_t>(tile),
+                                         tiles.begin() + static_cast<std::ptrdiff_t>(last));
         for (std::size_t span = 0; span < spans.size(); ++span) {
-          const auto sums = accumulate({tiles.begin() + static_cast<std::ptrdiff_t>(tile),
-                                        tiles.begin() + static_cast<std::ptrdiff_t>(last)},
-                                       spans[span],
-                                       {steps.begin() + static_cast<std::ptrdiff_t>(first),
-                                        steps.begin() + static_cast<std::ptrdiff_t>(end)});
+          const auto sums = accumulate(group, spans[span], now);
           for (std::size_t t = tile; t < last; ++t) {
-            const std::size_t slot = t * spans.size() + span;
-            if (first == 0 && end < steps.size()) {
-              partial.resize(tiles.size() * spans.size());
-              partial[slot] = room_for_sums(tiles[t], spans[span]);
+            Tile& waiting = partial[t * spans.size() + span];
+            if (turn.first && !turn.last) {
+              waiting = room_for_sums(tiles[t], spans[span]);
             }
-            Tile* waiting = partial.empty() ? nullptr : &partial[slot];
-            evict(tiles[t], spans[span], sums[t - tile], waiting, first == 0, end == steps.size());
+            evict(tiles[t], spans[span], sums[t - tile], waiting, turn);
           }
         }
       }
     }
+  }
+
+  // Which digits of the operands a pass multiplies; products beyond 31 bits are none.
+  [[nodiscard]] std::vector<std::pair<int, int>> digit_pairs() const {
+    std::vector<std::pair<int, int>> pairs;
+    for (int s = 0; s < arithmetic_.stationary_digits; ++s) {
+      for (int m = 0; m < arithmetic_.moving_digits && s + m < 4; ++m) {
+        pairs.emplace_back(s, m);
+      }
+    }
+    return pairs;
+  }
+  [[nodiscard]] std::int64_t passes() const {
+    return static_cast<std::int64_t>(digit_pairs().size());
+  }
+
+  // Returns the weight of the pass's products: a power of 256.
+  [[nodiscard]] std::int64_t select_digits(int pass) {
+    const auto [stationary, moving] = digit_pairs()[static_cast<std::size_t>(pass)];
+    stationary_.select_digit(stationary, arithmetic_.stationary_digits);
+    moving_.select_digit(moving, arithmetic_.moving_digits);
+    return std::int64_t{1} << (8 * (stationary + moving));
   }
 
   std::size_t next_group() {
@@ -274,32 +314,50 @@ class Kernel {
 
   [[nodiscard]] Tile room_for_sums(const RowTile& tile, const Ranges& span) {
     return builder_.scratch(static_cast<int>(tile.partitions.extent), extents_of(span),
-                            isa::DType::f32, "partial sums");
+                            arithmetic_.whole_numbers ? isa::DType::i32 : isa::DType::f32,
+                            "partial sums");
   }
 
   // ---- results
 
   void evict(const RowTile& tile, const Ranges& span, const std::vector<Tile>& sums,
-             const Tile* partial, bool first, bool last) {
+             const Tile& partial, const Turn& turn) {
     Ranges held = tile.box;
     for (const int label : space_.n) {
       held[static_cast<std::size_t>(label)] = span[static_cast<std::size_t>(label)];
     }
     const Region region = region_of(space_.out, held, tile.partitions);
-    const Tile out = last ? builder_.write(space_.out.tensor, region) : Tile{};
+    const Tile out = turn.last ? builder_.write(space_.out.tensor, region) : Tile{};
     const std::vector<Ranges> columns = cut(held, space_.n, machine_.moving_max);
     for (std::size_t c = 0; c < columns.size(); ++c) {
-      const Tile waiting = partial == nullptr ? Tile{} : part_of_sums(*partial, held, columns[c]);
-      const Tile to = last ? piece(out, space_.out, held, columns[c], space_.n) : waiting;
-      if (first) {
+      const bool alone = turn.first && turn.last;
+      const Tile waiting = alone ? Tile{} : part_of_sums(partial, held, columns[c]);
+      const Tile to = turn.last ? piece(out, space_.out, held, columns[c], space_.n) : waiting;
+      if (turn.first) {
         builder_.copy(to, sums[c]);
       } else {
-        builder_.tensor_tensor(isa::AluOp::add, to, waiting, sums[c]);
+        const Tile fresh =
+            arithmetic_.whole_numbers ? as_whole_numbers(sums[c], turn.weight) : sums[c];
+        builder_.tensor_tensor(isa::AluOp::add, to, waiting, fresh);
       }
     }
-    if (last) {
+    if (turn.last) {
       builder_.finish(space_.out.tensor, region, out);
     }
+  }
+
+  // Out of PSUM into i32, where they are added exactly.
+  [[nodiscard]] Tile as_whole_numbers(const Tile& sums, std::int64_t weight) {
+    std::vector<std::int64_t> extents;
+    for (const isa::Dim& dim : sums.dims) {
+      extents.push_back(dim.extent);
+    }
+    const Tile out = builder_.scratch(sums.partitions, extents, isa::DType::i32, "whole sums");
+    builder_.copy(out, sums);
+    if (weight > 1) {
+      builder_.tensor_scalar(out, out, isa::AluOp::multiply, static_cast<float>(weight));
+    }
+    return out;
   }
 
   [[nodiscard]] Tile part_of_sums(const Tile& partial, const Ranges& held,
@@ -316,7 +374,7 @@ class Kernel {
   Builder& builder_;
   const isa::Machine& machine_;
   const Space& space_;
-  isa::DType dtype_;
+  Arithmetic arithmetic_;
   bool out_resident_;
   Blocking blocking_;
   Loader stationary_, moving_;
@@ -338,6 +396,22 @@ void write_zeros(Builder& builder, const Space& space) {
   }
 }
 
+Arithmetic arithmetic_of(const Builder& builder, const Space& space) {
+  const layout::LaidGraph& laid = builder.laid();
+  const isa::DType stationary = laid.storage[space.stationary.tensor];
+  const isa::DType moving = laid.storage[space.moving.tensor];
+  if (!isa::is_float(stationary) && !isa::is_float(moving)) {
+    return whole_number_arithmetic(magnitude_bound(laid.graph, space.stationary.tensor),
+                                   magnitude_bound(laid.graph, space.moving.tensor),
+                                   space.extent(space.k_rows) * space.extent(space.k_free),
+                                   builder.machine().array_rows);
+  }
+  Arithmetic arithmetic;
+  const bool f32 = stationary == isa::DType::f32 && moving == isa::DType::f32;
+  arithmetic.dtype = f32 ? isa::DType::f32 : isa::DType::bf16;
+  return arithmetic;
+}
+
 }  // namespace
 
 void lower_contraction(Builder& builder, graph::NodeId id) {
@@ -353,10 +427,7 @@ void lower_contraction(Builder& builder, graph::NodeId id) {
     write_zeros(builder, space);  // a sum over nothing
     return;
   }
-  const isa::DType lhs = laid.storage[node.inputs[0]];
-  const isa::DType rhs = laid.storage[node.inputs[1]];
-  const bool f32 = lhs == isa::DType::f32 && rhs == isa::DType::f32;
-  Kernel(builder, space, f32 ? isa::DType::f32 : isa::DType::bf16).run();
+  Kernel(builder, space, arithmetic_of(builder, space)).run();
 }
 
 }  // namespace systole::lower

@@ -67,6 +67,9 @@ class Search {
 
  private:
   void consider(std::int64_t m, std::int64_t n, std::int64_t k_steps, bool k_free_whole) {
+    if (k_steps > task_.k_steps_max) {
+      return;
+    }
     Blocking blocking;
     blocking.m = m;
     blocking.n = n;
@@ -104,7 +107,9 @@ class Search {
     }
   }
 
-  [[nodiscard]] bool one_k_block(const Blocking& b) const { return b.k_steps >= steps_; }
+  [[nodiscard]] bool one_k_block(const Blocking& b) const {
+    return b.k_steps >= steps_ && task_.passes == 1;
+  }
 
   // Times that an operand's block set is loaded in all.
   [[nodiscard]] std::int64_t stationary_loads(const Blocking& b) const {

@@ -7,6 +7,8 @@
 // fp32.
 #pragma once
 
+#include <limits>
+
 #include "compiler/lower/kernels/contraction_space.hpp"
 
 namespace systole::lower {
@@ -37,6 +39,8 @@ struct BlockingTask {
   bool f32 = true;             // of the operands as multiplied
   Streamed stationary, moving;
   bool out_staged = true;
+  std::int64_t passes = 1;  // over the same operands (digits)
+  std::int64_t k_steps_max = std::numeric_limits<std::int64_t>::max();
   int out_bytes = 4;
 };
 

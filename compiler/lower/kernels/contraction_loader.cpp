@@ -48,7 +48,7 @@ Ranges Loader::load_box(const Ranges& box) const {
 }
 
 Tile Loader::load(std::int64_t block, const Ranges& box) {
-  Key key{block};
+  Key key{digit_, block};
   for (const int label : placed_.free_labels) {
     key.push_back(box[static_cast<std::size_t>(label)].begin);
     key.push_back(box[static_cast<std::size_t>(label)].extent);
@@ -60,10 +60,47 @@ Tile Loader::load(std::int64_t block, const Ranges& box) {
   const std::int64_t first = block * builder_.machine().partitions;
   const Span partitions{
       first, std::min<std::int64_t>(builder_.machine().partitions, placed_.partitions - first)};
+  const Region region = region_of(placed_, box, partitions);
   const Tile tile =
-      builder_.read(placed_.tensor, region_of(placed_, box, partitions), {dtype_, false, -1});
+      digits_ == 1 ? builder_.read(placed_.tensor, region, {dtype_, false, -1})
+                   : digit_of(builder_.read(placed_.tensor, region, {isa::DType::i32, false, -1}));
   loaded_.emplace(std::move(key), tile);
   return tile;
+}
+
+void Loader::select_digit(int digit, int digits) {
+  digit_ = digit;
+  digits_ = digits;
+}
+
+// Rounding towards zero: x / 256^d - 256 * (x / 256^(d+1)), all in i32.
+Tile Loader::digit_of(const Tile& numbers) {
+  std::vector<std::int64_t> extents;
+  for (const isa::Dim& dim : numbers.dims) {
+    extents.push_back(dim.extent);
+  }
+  const auto fresh = [&](isa::DType dtype) {
+    return builder_.scratch(numbers.partitions, extents, dtype, "digit", numbers.partition);
+  };
+  const auto shifted = [&](int digit) {
+    if (digit == 0) {
+      return numbers;
+    }
+    const Tile out = fresh(isa::DType::i32);
+    builder_.tensor_scalar(out, numbers, isa::AluOp::divide,
+                           static_cast<float>(std::int64_t{1} << (8 * digit)));
+    return out;
+  };
+  Tile digit = shifted(digit_);
+  if (digit_ + 1 < digits_) {
+    const Tile rest = fresh(isa::DType::i32);
+    builder_.scalar_tensor_tensor(rest, shifted(digit_ + 1), isa::AluOp::multiply, -256.0F,
+                                  isa::AluOp::add, digit);
+    digit = rest;
+  }
+  const Tile out = fresh(dtype_);
+  builder_.copy(out, digit);
+  return out;
 }
 
 Tile Loader::get(const Span& partitions, const Ranges& box, const Labels& labels) {

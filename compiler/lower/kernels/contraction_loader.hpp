@@ -21,6 +21,10 @@ class Loader {
   // The same where the box stays but other rows come: the next k block.
   void forget();
 
+  // From now on, get() gives this digit of the (whole) numbers: base 256, of `digits` in all, with
+  // the number's sign.
+  void select_digit(int digit, int digits);
+
   // The rows `partitions` (inside one partition block) of the box, one dim per label of `labels`.
   [[nodiscard]] Tile get(const Span& partitions, const Ranges& box, const Labels& labels);
 
@@ -29,14 +33,17 @@ class Loader {
 
   [[nodiscard]] Ranges load_box(const Ranges& box) const;
   [[nodiscard]] Tile load(std::int64_t block, const Ranges& box);
+  [[nodiscard]] Tile digit_of(const Tile& numbers);
 
   Builder& builder_;
   const Space& space_;
   const Placed& placed_;
   isa::DType dtype_;
   bool whole_;
+  int digit_ = 0;
+  int digits_ = 1;
   Ranges block_;
-  std::map<Key, Tile> loaded_;  // by partition block and ranges of the free labels
+  std::map<Key, Tile> loaded_;  // by digit, partition block and ranges of the free labels
 };
 
 }  // namespace systole::lower

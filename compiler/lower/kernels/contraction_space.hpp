@@ -54,9 +54,10 @@ struct Space {
 // enumeration.
 [[nodiscard]] std::vector<Ranges> cut(const Ranges& box, const Labels& labels, std::int64_t most);
 
-// Boxes as large as possible that fall into at most `tiles` boxes of at most `most` elements when cut again.
-[[nodiscard]] std::vector<Ranges> cut_for_tiles(const Ranges& box, const Labels& labels, std::int64_t most,
-                                                std::int64_t tiles);
+// Boxes as large as possible that fall into at most `tiles` boxes of at most `most` elements when
+// cut again.
+[[nodiscard]] std::vector<Ranges> cut_for_tiles(const Ranges& box, const Labels& labels,
+                                                std::int64_t most, std::int64_t tiles);
 
 // A tile over the free labels of `placed`, restricted to the box (both boxes in full coordinates;
 // `held` is what the tile holds), with one dim for each of `labels` in that order. Other free

@@ -36,6 +36,23 @@ std::vector<Builder::Step> weight_steps(const ConvSpace& space, bool folded, std
 
 }  // namespace
 
+FoldedRows::FoldedRows(const isa::Machine& machine, const ConvSpace& space)
+    : channels_(space.channels),
+      rows_(space.channels * space.axes[0].kernel),
+      distance_(machine.array_rows / rows_) {}
+
+int FoldedRows::partitions() const {
+  return static_cast<int>((rows_ - 1) * distance_ + 1);
+}
+
+int FoldedRows::partition(std::int64_t k, std::int64_t channel) const {
+  return static_cast<int>((k * channels_ + channel) * distance_);
+}
+
+std::int64_t FoldedRows::together() const {
+  return distance_ == 1 ? channels_ : 1;
+}
+
 Tile piece_of(const LabelledTile& from, const Ranges& box, const Labels& labels) {
   return piece(from.tile, from.dims, from.held, box, labels);
 }
@@ -84,57 +101,75 @@ LabelledTile ImageBlocks::load(std::int64_t partition_block) {
 
 LabelledTile ImageBlocks::load_folded() {
   const Ranges inputs = inputs_of(outputs_);
-  const SpatialAxis& axis = space_.axes[0];
-  const Span rows = outputs_[at(space_.axis_label(0))];
   std::vector<std::int64_t> extents;
   for (const int label : space_.x.free_labels) {
     extents.push_back(inputs[at(label)].extent);
   }
-  const Tile tile = builder_.scratch(static_cast<int>(axis.kernel * space_.channels), extents,
-                                     dtype_, "folded image");
+  const FoldedRows rows(builder_.machine(), space_);
+  const Tile tile = builder_.scratch(rows.partitions(), extents, dtype_, "folded image");
   const auto place =
       std::find(space_.x.free_labels.begin(), space_.x.free_labels.end(), space_.axis_label(0));
-  const int row_dim = static_cast<int>(place - space_.x.free_labels.begin());
-  // Rows that lie in the padding for some position are zeroed for all, then loaded for those that
-  // have them.
-  Span common = rows;
-  for (std::int64_t k = 0; k < axis.kernel; ++k) {
-    const Span valid = valid_output(axis, common, k);
-    common = valid;
-  }
-  const Span before{0, common.extent == 0 ? rows.extent : common.begin - rows.begin};
-  const Span after{before.extent + common.extent, rows.extent - before.extent - common.extent};
-  for (const Span& part : {before, after}) {
-    if (part.extent > 0) {
-      builder_.memset(slice(tile, row_dim, part.begin, part.extent), 0.0F);
+  const auto row_dim = static_cast<int>(place - space_.x.free_labels.begin());
+  clear_padding(tile, row_dim);
+  for (std::int64_t k = 0; k < space_.axes[0].kernel; ++k) {
+    for (std::int64_t c = 0; c < space_.channels; c += rows.together()) {
+      const Tile part =
+          slice_partitions(tile, rows.partition(k, c), static_cast<int>(rows.together()));
+      load_position(part, row_dim, inputs, k, c);
     }
-  }
-  for (std::int64_t k = 0; k < axis.kernel; ++k) {
-    const Span valid = valid_output(axis, rows, k);
-    if (valid.extent == 0) {
-      continue;
-    }
-    Builder::Walk walk;
-    walk.begin.assign(at(2 + space_.rank()), 0);
-    walk.partitions = {{1, 1, space_.channels}};
-    for (const int label : space_.x.free_labels) {
-      const int logical = label == ConvSpace::image     ? 0
-                          : label == ConvSpace::channel ? 1
-                                                        : 2 + label - ConvSpace::first_axis;
-      if (label == space_.axis_label(0)) {
-        walk.begin[at(logical)] = input_of(axis, valid.begin, k);
-        walk.free.push_back({logical, axis.stride, valid.extent});
-      } else {
-        walk.begin[at(logical)] = inputs[at(label)].begin;
-        walk.free.push_back({logical, 1, inputs[at(label)].extent});
-      }
-    }
-    const Tile rows_of_k = slice_partitions(tile, static_cast<int>(k * space_.channels),
-                                            static_cast<int>(space_.channels));
-    builder_.load(slice(rows_of_k, row_dim, valid.begin - rows.begin, valid.extent),
-                  space_.x.tensor, walk);
   }
   return {tile, space_.x, inputs};
+}
+
+// Rows that lie in the padding for some position are zeroed for all; they are then loaded for the
+// positions that have them. Rows of the array between those in use must hold numbers, too.
+void ImageBlocks::clear_padding(const Tile& tile, int row_dim) {
+  const Span all = outputs_[at(space_.axis_label(0))];
+  if (FoldedRows(builder_.machine(), space_).together() < space_.channels) {
+    builder_.memset(tile, 0.0F);
+    return;
+  }
+  Span common = all;
+  for (std::int64_t k = 0; k < space_.axes[0].kernel; ++k) {
+    common = valid_output(space_.axes[0], common, k);
+  }
+  const std::int64_t before = common.extent == 0 ? all.extent : common.begin - all.begin;
+  const std::int64_t after = all.extent - before - common.extent;
+  if (before > 0) {
+    builder_.memset(slice(tile, row_dim, 0, before), 0.0F);
+  }
+  if (after > 0) {
+    builder_.memset(slice(tile, row_dim, before + common.extent, after), 0.0F);
+  }
+}
+
+// The rows of x that kernel position `k` of the first axis sees, for the channels from `channel`
+// on.
+void ImageBlocks::load_position(const Tile& part, int row_dim, const Ranges& inputs, std::int64_t k,
+                                std::int64_t channel) {
+  const SpatialAxis& axis = space_.axes[0];
+  const Span all = outputs_[at(space_.axis_label(0))];
+  const Span valid = valid_output(axis, all, k);
+  if (valid.extent == 0) {
+    return;
+  }
+  Builder::Walk walk;
+  walk.begin.assign(at(2 + space_.rank()), 0);
+  walk.begin[1] = channel;
+  walk.partitions = {{1, 1, part.partitions}};
+  for (const int label : space_.x.free_labels) {
+    if (label == ConvSpace::channel) {
+      walk.free.push_back({1, 1, 1});
+    } else if (label == space_.axis_label(0)) {
+      walk.begin[2] = input_of(axis, valid.begin, k);
+      walk.free.push_back({2, axis.stride, valid.extent});
+    } else {
+      const int logical = label == ConvSpace::image ? 0 : 2 + label - ConvSpace::first_axis;
+      walk.begin[at(logical)] = inputs[at(label)].begin;
+      walk.free.push_back({logical, 1, inputs[at(label)].extent});
+    }
+  }
+  builder_.load(slice(part, row_dim, valid.begin - all.begin, valid.extent), space_.x.tensor, walk);
 }
 
 Tile ImageBlocks::piece(std::int64_t partition_block, const Ranges& outputs,
@@ -196,16 +231,33 @@ LabelledTile FilterBlocks::load(std::int64_t partition_block) {
 }
 
 LabelledTile FilterBlocks::load_folded() {
-  Builder::Walk walk;
-  walk.begin.assign(at(2 + space_.rank()), 0);
-  walk.begin[0] = filters_.begin;
-  walk.partitions = {{2, 1, space_.axes[0].kernel}, {1, 1, space_.channels}};
-  walk.free = weight_steps(space_, true, filters_.extent);
+  const FoldedRows rows(builder_.machine(), space_);
   Ranges box = space_.all_outputs();
   box[ConvSpace::filter] = filters_;
   Placed dims;
   dims.free_labels = weight_dims(space_, true);
-  return {builder_.gather(space_.w.tensor, walk, {dtype_, false, -1}), dims, box};
+  std::vector<std::int64_t> extents;
+  for (const int label : dims.free_labels) {
+    extents.push_back(box[at(label)].extent);
+  }
+  const Tile tile = builder_.scratch(rows.partitions(), extents, dtype_, "folded weights");
+  if (rows.together() < space_.channels) {
+    builder_.memset(tile, 0.0F);
+  }
+  Builder::Walk walk;
+  walk.begin.assign(at(2 + space_.rank()), 0);
+  walk.begin[0] = filters_.begin;
+  walk.free = weight_steps(space_, true, filters_.extent);
+  for (std::int64_t k = 0; k < space_.axes[0].kernel; ++k) {
+    for (std::int64_t c = 0; c < space_.channels; c += rows.together()) {
+      walk.begin[1] = c;
+      walk.begin[2] = k;
+      walk.partitions = {{1, 1, rows.together()}};
+      builder_.load(slice_partitions(tile, rows.partition(k, c), static_cast<int>(rows.together())),
+                    space_.w.tensor, walk);
+    }
+  }
+  return {tile, dims, box};
 }
 
 LabelledTile FilterBlocks::load_grouped(std::int64_t partition_block) {

@@ -17,6 +17,23 @@ struct LabelledTile {
 };
 [[nodiscard]] Tile piece_of(const LabelledTile& from, const Ranges& box, const Labels& labels);
 
+// Where the rows (kernel position of the first axis x channel) of a folded convolution lie: spread
+// evenly over the array's rows, because transfers are as fast as the partitions that they fill are
+// many. Rows in between hold zeros.
+class FoldedRows {
+ public:
+  FoldedRows(const isa::Machine& machine, const ConvSpace& space);
+
+  [[nodiscard]] int partitions() const;  // from the first row to the last
+  [[nodiscard]] int partition(std::int64_t k, std::int64_t channel) const;
+  [[nodiscard]] std::int64_t together() const;  // channels on neighbouring partitions: all, or one
+
+ private:
+  std::int64_t channels_;
+  std::int64_t rows_;
+  std::int64_t distance_;
+};
+
 // Blocks of x with channels on the partitions. Folded: each of the first axis's kernel positions
 // has its own rows (position x channels), already shifted, so that one pass serves them all; that
 // axis then counts outputs.
@@ -37,6 +54,9 @@ class ImageBlocks {
   [[nodiscard]] Ranges inputs_of(const Ranges& outputs) const;
   [[nodiscard]] LabelledTile load(std::int64_t partition_block);
   [[nodiscard]] LabelledTile load_folded();
+  void clear_padding(const Tile& tile, int row_dim);
+  void load_position(const Tile& part, int row_dim, const Ranges& inputs, std::int64_t k,
+                     std::int64_t channel);
 
   Builder& builder_;
   const ConvSpace& space_;

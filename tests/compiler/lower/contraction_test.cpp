@@ -142,4 +142,32 @@ TEST_CASE("an SBUF too small for a block still gives the product: partial sums w
   (void)random;
 }
 
+TEST_CASE("products of whole numbers are exact, whatever their size") {
+  Random random(17);
+  struct Case {
+    graph::ElementType lhs, rhs;
+    std::int64_t lhs_most, rhs_most;
+  };
+  using graph::ElementType;
+  for (const Case& c : {Case{ElementType::u8, ElementType::i8, 255, 127},
+                        Case{ElementType::i8, ElementType::i16, 127, 32767},
+                        Case{ElementType::i32, ElementType::u8, 300000, 100},
+                        Case{ElementType::i32, ElementType::i32, 9000, 5000}}) {
+    Trial trial = trial_of(testing::small_machine(), matmul, {5, 40}, {40, 20});
+    trial.machine.sbuf_bytes = 16384;
+    trial.inputs = {operand({5, 40}, ElementType::i32), operand({40, 20}, ElementType::i32)};
+    trial.cast_from = {c.lhs, c.rhs};
+    trial.magnitudes = {c.lhs_most, c.rhs_most};
+    for (const layout::Configuration& configuration : testing::all_configurations(trial)) {
+      trial.configuration = configuration;
+      trial.resident = {random.integer(0, 1) == 1, random.integer(0, 1) == 1,
+                        random.integer(0, 1) == 1};
+      trial.seed = static_cast<std::uint64_t>(random.integer(1, 1000));
+      INFO(testing::describe(trial), " cast from ", graph::name_of(c.lhs), " ",
+           graph::name_of(c.rhs));
+      CHECK(testing::run(trial).fault == "");
+    }
+  }
+}
+
 }  // namespace systole::lower

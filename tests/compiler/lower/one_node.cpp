@@ -9,7 +9,9 @@
 #include <set>
 
 #include "compiler/graph/evaluate.hpp"
+#include "compiler/lower/fusion.hpp"
 #include "compiler/lower/storage.hpp"
+#include "isa/base/random.hpp"
 #include "isa/convert.hpp"
 #include "isa/verify.hpp"
 #include "sim/simulate.hpp"
@@ -24,7 +26,14 @@ isa::DType storage_of(graph::ElementType type, isa::DType real) {
   if (graph::is_float(type)) {
     return real;
   }
-  return type == graph::ElementType::boolean ? isa::DType::b8 : isa::DType::i32;
+  switch (graph::size_of(type)) {
+    case 1:
+      return type == graph::ElementType::i8 ? isa::DType::i8 : isa::DType::u8;
+    case 2:
+      return isa::DType::i16;
+    default:
+      return isa::DType::i32;
+  }
 }
 
 // input -> (copy) -> node -> (copy) -> output; copies where the node's side is resident.
@@ -50,13 +59,18 @@ Laid lay(const Trial& trial) {
   std::vector<TensorId> resident;
   std::vector<TensorId> operands;
   for (std::size_t i = 0; i < trial.inputs.size(); ++i) {
+    const bool cast = i < trial.cast_from.size();
     TensorId tensor =
-        graph::add_input(graph, fmt::format("x{}", i), trial.inputs[i].type, trial.inputs[i].shape);
+        graph::add_input(graph, fmt::format("x{}", i),
+                         cast ? trial.cast_from[i] : trial.inputs[i].type, trial.inputs[i].shape);
     layouts[tensor] = trial.configuration.inputs[i];
-    if (is_resident(trial, i)) {
-      tensor = add_copy(graph, tensor);
+    if (cast || is_resident(trial, i)) {
+      tensor = cast ? graph::add_cast(graph, "cast", tensor, trial.inputs[i].type)
+                    : add_copy(graph, tensor);
       layouts[tensor] = trial.configuration.inputs[i];
-      resident.push_back(tensor);
+      if (is_resident(trial, i)) {
+        resident.push_back(tensor);
+      }
     }
     operands.push_back(tensor);
   }
@@ -80,6 +94,7 @@ Laid lay(const Trial& trial) {
   out.laid.mechanisms.resize(graph.nodes.size(), layout::Mechanism::standard);
   out.laid.mechanisms[out.node] = trial.configuration.mechanism;
   out.laid.predicted.resize(graph.nodes.size(), 0);
+  out.residency.fusion = no_fusion(out.laid);
   out.residency.resident.resize(tensors, 0);
   out.residency.root.resize(tensors);
   for (const TensorId id : graph.tensors.ids()) {
@@ -150,9 +165,9 @@ std::string compare(const graph::Array& expected, const std::vector<std::byte>& 
   for (std::int64_t i = 0; i < count; ++i) {
     largest = std::max(largest, std::abs(graph::get(expected, i)));
   }
-  const double tolerance = largest * (dtype == isa::DType::f32   ? 1e-4
-                                      : dtype == isa::DType::i32 ? 0.0
-                                                                 : 2e-2);
+  const double tolerance = largest * (dtype == isa::DType::f32 ? 1e-4
+                                      : isa::is_float(dtype)   ? 2e-2
+                                                               : 0.0);
   for (std::int64_t i = 0; i < count; ++i) {
     const double value = isa::load_double(dtype, got.data() + static_cast<std::size_t>(i) * size);
     const double wanted = graph::get(expected, i);
@@ -188,7 +203,8 @@ sim::Report measure(const Trial& trial, const std::string& machine_name) {
   sim::Options options;
   options.values = false;
   const sim::Outcome result = sim::simulate(
-      compile(trial), trial.machine, sim::read_timing(SYSTOLE_SOURCE_DIR "/configs/" + machine_name + ".yaml"), {}, options);
+      compile(trial), trial.machine,
+      sim::read_timing(SYSTOLE_SOURCE_DIR "/configs/" + machine_name + ".yaml"), {}, options);
   check(result.status == sim::Status::done, "the timed run failed");
   return result.report;
 }
@@ -208,6 +224,14 @@ Outcome run(const Trial& trial) {
     const graph::Tensor& tensor = graph.tensors[input];
     const isa::DType dtype = laid.laid.storage[input];
     graph::Array array = graph::random_array(tensor, trial.seed, false);
+    if (!trial.magnitudes.empty()) {
+      const std::int64_t most = trial.magnitudes[inputs.arrays.size()];
+      const bool is_signed = !graph::is_unsigned(array.type);
+      Random random(trial.seed + inputs.arrays.size());
+      for (std::int64_t i = 0; i < graph::elements(array.shape); ++i) {
+        graph::set_integer(array, i, random.integer(is_signed ? -most : 0, most));
+      }
+    }
     if (graph::elements(array.shape) > 0) {
       inputs.arrays[tensor.name] = stored(array, dtype);
     }

@@ -26,6 +26,10 @@ struct Trial {
   isa::DType storage = isa::DType::f32;  // of floating operands and result
   std::vector<bool> resident;            // per input, then the output
   std::uint64_t seed = 1;
+  // Whole numbers: per input, the graph input's type (a cast to the operand's type follows) and the
+  // largest magnitude.
+  std::vector<graph::ElementType> cast_from;
+  std::vector<std::int64_t> magnitudes;
 };
 
 // The graph of a trial: inputs and one node.

@@ -79,7 +79,7 @@ bool Core::dispatch(Ticks now) {
   return !shared_.stopped;
 }
 
-bool Core::report_blocked(Ticks now) {
+bool Core::report_blocked() {
   bool blocked = false;
   for (int e = 0; e < isa::engine_count; ++e) {
     const Engine& engine = *engines_[static_cast<std::size_t>(e)];
@@ -90,7 +90,7 @@ bool Core::report_blocked(Ticks now) {
     const isa::Instruction& instruction =
         shared_.program.streams[static_cast<std::size_t>(e)][engine.next()];
     for (const isa::SemaphoreWait& wait : instruction.waits) {
-      const std::int64_t value = semaphores_.value(wait.semaphore, now);
+      const std::int64_t value = semaphores_.value(wait.semaphore, never);
       if (value < wait.at_least) {
         execution_.add_fault(FaultKind::deadlock, static_cast<isa::Engine>(e), engine.next(),
                              fmt::format("waits for semaphore {} to reach {}, its value is {}",
@@ -147,8 +147,8 @@ void Core::fill_report(Outcome& outcome) {
   outcome.report = std::move(report_);
 }
 
-void Core::finish(Outcome& outcome, Ticks now) {
-  const bool blocked = !shared_.stopped && report_blocked(now);
+void Core::finish(Outcome& outcome) {
+  const bool blocked = !shared_.stopped && report_blocked();
   outcome.status = shared_.stopped ? Status::fault : (blocked ? Status::deadlock : Status::done);
   outcome.faults = execution_.faults();
   fill_report(outcome);

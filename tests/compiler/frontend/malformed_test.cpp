@@ -205,8 +205,8 @@ TEST_CASE("deep nesting and endless recursion are refused") {
   for (int depth = 0; depth < 40; ++depth) {
     auto* node = graph->add_node();
     node->set_op_type("If");
-    node->add_input("yes");
-    node->add_output("y");
+    node->add_input(std::string("yes"));
+    node->add_output(std::string("y"));
     auto* attribute = node->add_attribute();
     attribute->set_name("then_branch");
     graph = attribute->mutable_g();
@@ -219,13 +219,13 @@ TEST_CASE("deep nesting and endless recursion are refused") {
   auto* function = recursive.proto().add_functions();
   function->set_domain("mine");
   function->set_name("Again");
-  function->add_input("a");
-  function->add_output("b");
+  function->add_input(std::string("a"));
+  function->add_output(std::string("b"));
   auto* inner = function->add_node();
   inner->set_domain("mine");
   inner->set_op_type("Again");
-  inner->add_input("a");
-  inner->add_output("b");
+  inner->add_input(std::string("a"));
+  inner->add_output(std::string("b"));
   recursive.node("Again", {"x"}, {"y"}).set_domain("mine");
   CHECK(refusal(recursive).find("functions call each other too deeply") != std::string::npos);
 }

@@ -173,7 +173,7 @@ TEST_CASE("faults are reported with file, line and column") {
       {std::string(head) + "steps:\n  - {weights: {w: [2 / 0]}}\noutputs: x\n", "division by zero"},
       {std::string(head) + "steps:\n  - {weights: {w: [-1]}}\noutputs: x\n", "extent '-1' is -1"},
       {std::string(head) + "steps:\n  - {weights: {w: [99999999999, 99999999999]}}\noutputs: x\n",
-       "t.yaml:5:17: "},
+       "t.yaml:5:19: w: shape"},
       {std::string(head) + "steps:\n  - {op: Transpose, in: x, out: y, perm: [0, 2]}\noutputs: y\n",
        "t.yaml:5:5: y: Transpose: perm [0,2]"},
       {std::string(head) + "steps:\n  - {constant: c, type: f31, value: 1}\noutputs: x\n",

@@ -23,6 +23,8 @@ constexpr auto fields() {
       Field{"machine", &C::machine, "", -any, any, required, "name of the machine that it is for"},
       Field{"column", &C::column, cycles, 0, 1e9, required, "per moving column of the array"},
       Field{"column_fp32", &C::column_fp32, cycles, 0, 1e9, required, "per moving column in fp32"},
+      Field{"stationary_load", &C::stationary_load, cycles, 0, 1e9, required,
+            "per stationary operand"},
       Field{"stationary_column", &C::stationary_column, cycles, 0, 1e9, required,
             "per column of a stationary operand"},
       Field{"vector_element", &C::vector_element, cycles, 0, 1e9, required,
@@ -83,6 +85,8 @@ std::string_view name_of(Feature feature) {
       return "column";
     case Feature::column_fp32:
       return "column_fp32";
+    case Feature::stationary_load:
+      return "stationary_load";
     case Feature::stationary_column:
       return "stationary_column";
     case Feature::vector_element:
@@ -111,6 +115,8 @@ double coefficient(const CostModel& model, Feature feature) {
       return model.column;
     case Feature::column_fp32:
       return model.column_fp32;
+    case Feature::stationary_load:
+      return model.stationary_load;
     case Feature::stationary_column:
       return model.stationary_column;
     case Feature::vector_element:
@@ -166,7 +172,8 @@ Price price_of(const Features& features, const CostModel& model) {
     return price.terms[static_cast<std::size_t>(feature)];
   };
   const std::array<std::int64_t, 5> engines{
-      term(Feature::column) + term(Feature::column_fp32) + term(Feature::stationary_column),
+      term(Feature::column) + term(Feature::column_fp32) + term(Feature::stationary_load) +
+          term(Feature::stationary_column),
       term(Feature::vector_element) + term(Feature::instruction), term(Feature::scalar_element),
       term(Feature::gpsimd_element), term(Feature::short_row) + term(Feature::long_byte)};
   const std::int64_t sum = std::accumulate(engines.begin(), engines.end(), std::int64_t{0});
@@ -260,7 +267,7 @@ Features NodePricer::features(const Configuration& configuration) const {
     views.push_back(view_of(last ? configuration.output : configuration.inputs[position],
                             *site.shapes[position], state_->dtypes[position],
                             state_->boundary[position], state_->context));
-    views.back().constant = site.constant[position];
+    views.back().ready = state_->boundary[position] == Boundary::source;
   }
   Work work(state_->context);
   add_up(work, {site, configuration, views, state_->dtypes});

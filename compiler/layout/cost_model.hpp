@@ -32,7 +32,8 @@ namespace systole::layout {
 enum class Feature : std::uint8_t {
   column,             // moving columns through the array, 2-byte types and smaller
   column_fp32,        // the same in fp32
-  stationary_column,  // columns loaded as the stationary operand
+  stationary_load,    // stationary operands loaded
+  stationary_column,  // their columns
   vector_element,     // elements per partition and pass on the vector engine
   scalar_element,     // ... on the scalar engine
   gpsimd_element,     // ... on GpSimd
@@ -42,7 +43,7 @@ enum class Feature : std::uint8_t {
   transfer,           // DMA starts that something waits for
   handover,           // one engine waiting for another's first result
 };
-inline constexpr std::size_t feature_count = 11;
+inline constexpr std::size_t feature_count = 12;
 [[nodiscard]] std::string_view name_of(Feature feature);
 
 struct CostModel {
@@ -51,6 +52,7 @@ struct CostModel {
   // Reference-clock cycles per unit, named as the features.
   double column = 0;
   double column_fp32 = 0;
+  double stationary_load = 0;
   double stationary_column = 0;
   double vector_element = 0;
   double scalar_element = 0;

@@ -86,9 +86,8 @@ Passes passes_of(graph::MapFunction function) {
     case F::bitwise_xor:
     case F::shift_left:
     case F::shift_right:
-      return {0, 1, 0};
     case F::divide:
-      return {8, 1, 0};
+      return {0, 1, 0};
     case F::power:
       return {0, 1, 2};
     case F::modulo:
@@ -110,8 +109,8 @@ bool is_scalar(const View& view) {
 void broadcast(Work& work, const View& operand, const View& out) {
   if (operand.partitions < out.partitions && operand.elements() > 1) {
     work.rows(static_cast<double>(out.partitions * operand.free * operand.bytes),
-              static_cast<double>(operand.free * operand.bytes));
-    if (!operand.constant) {
+              static_cast<double>(operand.free * operand.bytes), out.partitions);
+    if (!operand.ready) {
       work.add(Feature::transfer, 1);
     }
   } else {
@@ -129,7 +128,9 @@ void price_map(Work& work, const graph::Map& op, const NodeViews& node) {
   for (std::size_t i = 0; i + 1 < node.views.size(); ++i) {
     broadcast(work, node.views[i], out);
     tiles += is_scalar(node.views[i]) && out.free > 1 ? 0 : 1;
-    narrow = narrow && node.dtypes[i] == isa::DType::bf16;
+    // A tile that is broadcast along a free axis is read with stride 0, which has no fast mode.
+    narrow = narrow && node.dtypes[i] == isa::DType::bf16 &&
+             (node.views[i].free == out.free || is_scalar(node.views[i]));
   }
   // Two tiles are read one after the other, except 2-byte sums, differences and products.
   using F = graph::MapFunction;
@@ -222,9 +223,12 @@ void price_window(Work& work, const graph::Window& op, const NodeViews& node) {
     kernel *= extent;
   }
   work.operand(node.views[0]);
-  // One pass per kernel position, result and image both read, image rows with their stride.
-  work.elementwise(Feature::vector_element, 2.0 * static_cast<double>(kernel),
-                   node.views[1].per_partition());
+  // One reduction over the kernel positions of every result; 2-byte elements count half.
+  const bool narrow = node.dtypes[0] == isa::DType::bf16 && node.dtypes[1] == isa::DType::bf16;
+  const std::int64_t read = kernel * node.views[1].per_partition();
+  work.add(Feature::vector_element,
+           narrow ? 0.5 * static_cast<double>(read) : static_cast<double>(read));
+  work.add(Feature::instruction, static_cast<double>(parts(read, Work::chunk_elements)));
   work.add(Feature::handover, 1);
   work.result(node.views[1]);
 }

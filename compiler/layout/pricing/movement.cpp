@@ -25,10 +25,10 @@ void price_reshape(Work& work, const NodeViews& node) {
   const View& in = node.views[0];
   const View& out = node.views[1];
   const double row = static_cast<double>(std::min(in.free, out.free) * in.bytes);
-  work.rows(bytes_of(in), row);
+  work.rows(bytes_of(in), row, out.partitions);
   work.add(Feature::transfer, 1);
   if (!in.hbm && !out.hbm) {
-    work.rows(bytes_of(out), row);
+    work.rows(bytes_of(out), row, out.partitions);
     work.add(Feature::transfer, 1);
   }
 }
@@ -61,7 +61,7 @@ void price_resize(Work& work, const NodeViews& node) {
         break;
       }
     }
-    work.rows(bytes_of(moved), static_cast<double>(run * moved.bytes));
+    work.rows(bytes_of(moved), static_cast<double>(run * moved.bytes), moved.partitions);
     work.add(Feature::transfer, 1);
   }
   work.add(Feature::handover, 1);
@@ -71,7 +71,7 @@ void price_gather(Work& work, const NodeViews& node) {
   const View& out = node.views[2];
   const View& indices = node.views[1];
   work.operand(indices);
-  work.rows(bytes_of(out), static_cast<double>(out.free * out.bytes));
+  work.rows(bytes_of(out), static_cast<double>(out.free * out.bytes), out.partitions);
   work.elementwise(Feature::gpsimd_element, 1,
                    indices.elements());  // descriptors are built by software
   work.add(Feature::transfer, 2);
@@ -88,8 +88,9 @@ void price_gather_elements(Work& work, const NodeViews& node) {
 void price_scatter(Work& work, const NodeViews& node) {
   const View& data = node.views[0];
   const View& updates = node.views[2];
-  work.rows(bytes_of(data), static_cast<double>(data.free * data.bytes));
-  work.rows(bytes_of(updates), static_cast<double>(updates.free * updates.bytes));
+  work.rows(bytes_of(data), static_cast<double>(data.free * data.bytes), data.partitions);
+  work.rows(bytes_of(updates), static_cast<double>(updates.free * updates.bytes),
+            updates.partitions);
   work.elementwise(Feature::gpsimd_element, 1, node.views[1].elements());
   work.add(Feature::transfer, 3);
 }
@@ -117,8 +118,10 @@ std::int64_t common_run(const Layout& from, const Layout& to, const graph::Shape
   return run;
 }
 
-void convert_by_dma(Work& work, const View& from, std::int64_t run) {
-  work.rows(bytes_of(from), static_cast<double>(run * from.bytes));
+// Spread over the DMA engines by the partitions of the side written, or read if that is HBM.
+void convert_by_dma(Work& work, const View& from, const View& to, std::int64_t run) {
+  work.rows(bytes_of(from), static_cast<double>(run * from.bytes),
+            to.hbm ? from.partitions : to.partitions);
   work.add(Feature::transfer, 1);
 }
 
@@ -148,7 +151,7 @@ void convert_by_array(Work& work, const View& from, const View& to, bool fp32) {
   work.add(Feature::vector_element, evicted);
   work.add(Feature::instruction, std::max(1.0, evicted / static_cast<double>(std::min<std::int64_t>(
                                                              machine.moving_max, 4 * rows))));
-  work.add(Feature::handover, 2);
+  work.add(Feature::handover, 3);
   work.result(to);
 }
 
@@ -169,7 +172,7 @@ Features conversion_features(Mechanism mechanism, const graph::Shape& shape, isa
   } else if (mechanism == Mechanism::array_transpose) {
     convert_by_array(work, source, result, dtype == isa::DType::f32);
   } else if (mechanism == Mechanism::dma) {
-    convert_by_dma(work, source, common_run(from, to, shape));
+    convert_by_dma(work, source, result, common_run(from, to, shape));
   }
   return work.features();
 }

@@ -100,7 +100,7 @@ void price_contraction(Work& work, const graph::Contraction& op, const NodeViews
                   std::min<std::int64_t>(sizes.own_rows, machine.array_columns));
   work.add(Feature::vector_element, tiles * static_cast<double>(sizes.own_moving));
   work.add(Feature::instruction, tiles * static_cast<double>(chunks));
-  work.add(Feature::handover, 2);
+  work.add(Feature::handover, 3);  // array, eviction, consumer
   // The moving operand stays in SBUF for all tiles if half of it can hold it.
   const View& moving = node.views[1 - stationary];
   const bool stays = moving.per_partition() * moving.bytes <= machine.sbuf_bytes / 2;
@@ -136,7 +136,7 @@ void price_convolution(Work& work, const graph::Convolution& op, const NodeViews
                     std::min<std::int64_t>(per_group, machine.array_columns));
     work.add(Feature::vector_element, tiles * static_cast<double>(pixels));
     work.add(Feature::instruction, tiles * static_cast<double>(chunks));
-    work.add(Feature::handover, 2);
+    work.add(Feature::handover, 3);  // array, eviction, consumer
   } else {
     const std::int64_t across = partition_extent(node.configuration.output, out);
     if (across == 0) {
@@ -148,7 +148,7 @@ void price_convolution(Work& work, const graph::Convolution& op, const NodeViews
     work.stationary(tiles * passes, std::min<std::int64_t>(across, machine.array_columns));
     work.add(Feature::vector_element, tiles * static_cast<double>(out[1]));
     work.add(Feature::instruction, tiles * static_cast<double>(parts(out[1], machine.moving_max)));
-    work.add(Feature::handover, 2);
+    work.add(Feature::handover, 3);  // array, eviction, consumer
   }
   operands(work, node, 1, fp32, 1.0);
   work.result(node.views[2]);

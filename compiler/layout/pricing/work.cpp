@@ -29,32 +29,35 @@ void Work::elementwise(Feature engine, double passes, std::int64_t elements, std
   add(Feature::instruction, std::max(1.0, passes) * static_cast<double>(parts(elements, chunk)));
 }
 
-void Work::rows(double bytes, double row_bytes) {
-  const double engines = machine().dma_engines;
+double Work::engines(std::int64_t partitions) const {
+  const std::int64_t served = std::max(1, machine().partitions / machine().dma_engines);
+  return static_cast<double>(
+      std::clamp<std::int64_t>(parts(partitions, served), 1, machine().dma_engines));
+}
+
+void Work::rows(double bytes, double row_bytes, std::int64_t partitions) {
   if (bytes <= 0) {
     return;
   }
+  const double share = bytes / engines(partitions);
   if (row_bytes < model().long_row) {
-    add(Feature::short_row, std::max(1.0, bytes / std::max(1.0, row_bytes) / engines));
+    add(Feature::short_row, std::max(1.0, share / std::max(1.0, row_bytes)));
   } else {
-    add(Feature::long_byte, bytes / engines);
+    add(Feature::long_byte, share);
   }
 }
 
 void Work::stream(const View& view, double times) {
-  stream(view, times, view.free);
-}
-
-void Work::stream(const View& view, double times, std::int64_t run) {
   if (view.hbm) {
-    rows(times * static_cast<double>(view.elements() * view.bytes),
-         static_cast<double>(std::min(run, view.free) * view.bytes));
+    const double bytes = times * static_cast<double>(view.elements() * view.bytes);
+    const double merged = std::min(model().long_row, bytes / engines(view.partitions));
+    rows(bytes, std::max(merged, static_cast<double>(view.free * view.bytes)), view.partitions);
   }
 }
 
 void Work::operand(const View& view, double times) {
   stream(view, times);
-  if (view.hbm && !view.constant) {
+  if (view.hbm && !view.ready) {
     add(Feature::transfer, 1);
   }
 }

@@ -16,7 +16,7 @@ struct View {
   std::int64_t blocks = 1;      // indices per partition
   std::int64_t bytes = 4;       // of an element
   bool hbm = false;
-  bool constant = false;
+  bool ready = false;  // from the start: its transfers can be made ahead
 
   [[nodiscard]] std::int64_t elements() const { return partitions * free; }
   [[nodiscard]] std::int64_t per_partition() const { return blocks * free; }  // elements
@@ -40,15 +40,16 @@ class Work {
   // `count` multiplies of `columns` columns each by `stationary` loaded ones.
   void multiply(bool fp32, double count, std::int64_t columns);
   void stationary(double count, std::int64_t columns) {
+    add(Feature::stationary_load, count);
     add(Feature::stationary_column, count * static_cast<double>(columns));
   }
   // `passes` over `elements` per partition by instructions of at most `chunk` elements.
   void elementwise(Feature engine, double passes, std::int64_t elements, std::int64_t chunk = chunk_elements);
-  // DMA of `bytes` in rows of `row_bytes`.
-  void rows(double bytes, double row_bytes);
-  // A whole operand between HBM and SBUF, `times` over, if it lives in HBM; contiguous pieces of at most `run` elements.
+  // DMA of `bytes` in rows of `row_bytes` to or from `partitions` of SBUF: each DMA engine serves some neighbouring ones.
+  void rows(double bytes, double row_bytes, std::int64_t partitions);
+  // A whole operand between HBM and SBUF, `times` over, if it lives in HBM. HBM holds it partition after partition, so
+  // that neighbouring rows share descriptors.
   void stream(const View& view, double times = 1);
-  void stream(const View& view, double times, std::int64_t run);
   // Store of a result; waiting for it and for loads of what an operator computed shows.
   void result(const View& view);
   void operand(const View& view, double times = 1);
@@ -60,6 +61,8 @@ class Work {
   static constexpr std::int64_t chunk_elements = 2048;  // of one instruction, as lowering cuts them
 
  private:
+  [[nodiscard]] double engines(std::int64_t partitions) const;  // DMA engines that serve so many partitions
+
   PricingContext context_;
   Features features_{};
 };

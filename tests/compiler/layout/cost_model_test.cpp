@@ -36,6 +36,7 @@ CostModel model() {
   c.machine = "hand";
   c.column = 2;
   c.column_fp32 = 8;
+  c.stationary_load = 13;
   c.stationary_column = 1;
   c.vector_element = 3;
   c.scalar_element = 5;
@@ -104,6 +105,7 @@ TEST_CASE("a product is passes x tiles x columns, evicted once") {
   // 300 rows are 3 passes, 200 results across are 2 tiles, 700 columns are 512 + 188.
   CHECK(count(lhs, Feature::column) == 3 * 2 * 700);
   CHECK(count(lhs, Feature::column_fp32) == 0);
+  CHECK(count(lhs, Feature::stationary_load) == 3 * 2);
   CHECK(count(lhs, Feature::stationary_column) == 3 * 2 * 128);
   CHECK(count(lhs, Feature::vector_element) == 2 * 700);
   CHECK(count(lhs, Feature::instruction) == 2 * 2);
@@ -188,6 +190,35 @@ TEST_CASE("a tensor larger than its share of SBUF is streamed in rows") {
   CHECK(count(f, Feature::transfer) == 2);
 }
 
+TEST_CASE("rows that follow each other in HBM share descriptors, whatever each is long") {
+  Graph g;
+  const TensorId x = graph::add_input(g, "x", ElementType::f32, {512, 256});
+  const TensorId y =
+      graph::add_node(g, "relu", graph::Map{.function = graph::MapFunction::relu}, {x});
+  g.outputs = {y};
+  const IdVector<TensorId, DType> storage(2, DType::f32);
+  const CostModel c = model();
+  const isa::Machine m = machine();
+  const Features f = NodePricer(g, storage, boundaries(g), NodeId(0), c, m)
+                         .features({{lay("(0|1)")}, lay("(0|1)"), Mechanism::standard});
+  // 512 rows of 1024 bytes in, as many out: bytes count, not rows.
+  CHECK(count(f, Feature::long_byte) == 2 * 512.0 * 1024 / 16);
+  CHECK(count(f, Feature::short_row) == 0);
+  CHECK(count(f, Feature::transfer) ==
+        1);  // an input can be fetched ahead; the result is waited for
+}
+
+TEST_CASE("a window reads its kernel's elements once, two-byte ones at double rate") {
+  Inner w;
+  const TensorId x = w.source({1, 64, 58, 58}, DType::bf16);
+  const TensorId y = graph::add_node(
+      w.g, "pool",
+      graph::Window{graph::ReduceFunction::max, {3, 3}, {1, 1}, {0, 0}, {0, 0}, {1, 1}}, {x});
+  const Layout image = lay("(1|2 3 0)");
+  CHECK(count(w.features(y, DType::bf16, {{image}, image, Mechanism::standard}),
+              Feature::vector_element) == 9 * 56 * 56 / 2);
+}
+
 TEST_CASE("a reduction over the partitions is a product with ones") {
   Inner w;
   const TensorId a = w.source({300, 100}, DType::bf16);
@@ -230,11 +261,11 @@ TEST_CASE("rows that DMA can keep together make it cheaper") {
   const Shape shape{4, 6, 512};
   const Features kept = conversion_features(Mechanism::dma, shape, DType::f32, lay("(0|1 2)"),
                                             lay("(1|0 2)"), Boundary::inside, model(), machine());
-  // 24 rows of 2048 bytes: long ones.
-  CHECK(count(kept, Feature::long_byte) == 24.0 * 2048 / 16);
+  // 24 rows of 2048 bytes: long ones. 6 partitions receive them, which one DMA engine serves.
+  CHECK(count(kept, Feature::long_byte) == 24.0 * 2048);
   const Features torn = conversion_features(Mechanism::dma, shape, DType::f32, lay("(0|1 2)"),
                                             lay("(2|0 1)"), Boundary::inside, model(), machine());
-  // 6 elements of axis 1 against 6 of axis 2... nothing in common: one row per element.
+  // Axis 2 is innermost on one side only: one row per element, over all DMA engines.
   CHECK(count(torn, Feature::short_row) == 4.0 * 6 * 512 / 16);
 }
 

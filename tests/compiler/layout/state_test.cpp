@@ -223,6 +223,23 @@ TEST_CASE("verify finds what was tampered with") {
         std::string::npos);
 }
 
+TEST_CASE("nodes that differ only in an attribute do not share rows") {
+  Graph g;
+  const TensorId x = graph::add_input(g, "x", ElementType::f32, {6, 6});
+  const TensorId a =
+      graph::add_node(g, "a", graph::Reduce{graph::ReduceFunction::max, {0}, false}, {x});
+  const TensorId b =
+      graph::add_node(g, "b", graph::Reduce{graph::ReduceFunction::max, {1}, false}, {x});
+  g.outputs = {a, b};
+  g.output_names = {"a", "b"};
+  const Statement s = state(g);
+  for (const NodeId node : g.nodes.ids()) {
+    for (const RowMeaning& row : *s.operators[s.of_node[node]].rows) {
+      CHECK(accepts(g, node, row.configuration, trn1()));
+    }
+  }
+}
+
 TEST_CASE("a cost file of another machine is refused by name") {
   Graph g;
   g.outputs = {graph::add_input(g, "x", ElementType::f32, {6, 8})};

@@ -85,14 +85,14 @@ TEST_CASE("constants that bf16 would turn into infinity, and scalars, stay f32")
 TEST_CASE("a largest value keeps its operand's type, so that x - max(x) is never positive") {
   Graph g;
   const TensorId x = graph::add_input(g, "x", ElementType::f32, {4, 6});
-  const TensorId largest = graph::add_node(
-      g, "max", graph::Reduce{graph::ReduceFunction::max, {1}, true}, {x});
-  const TensorId sum = graph::add_node(
-      g, "sum", graph::Reduce{graph::ReduceFunction::sum, {1}, true}, {x});
+  const TensorId largest =
+      graph::add_node(g, "max", graph::Reduce{graph::ReduceFunction::max, {1}, true}, {x});
+  const TensorId sum =
+      graph::add_node(g, "sum", graph::Reduce{graph::ReduceFunction::sum, {1}, true}, {x});
   const TensorId below = graph::add_node(
       g, "below", graph::Map{.function = graph::MapFunction::subtract}, {x, largest});
-  const TensorId out = graph::add_node(
-      g, "out", graph::Map{.function = graph::MapFunction::multiply}, {below, sum});
+  const TensorId out =
+      graph::add_node(g, "out", graph::Map{.function = graph::MapFunction::multiply}, {below, sum});
   g.outputs = {out};
   const auto types = storage_types(g, Precision::bf16);
   CHECK(types[largest] == DType::f32);

@@ -230,7 +230,7 @@ void Builder::State::emit_dma(const Transfer& transfer) {
 
 Builder::Builder(const layout::LaidGraph& laid, const Residency& residency,
                  const isa::Machine& machine)
-    : state_(std::make_shared<State>(State{laid, residency, machine, {}, {}, 0, {}, {}, {}})) {
+    : state_(std::make_shared<State>(State{laid, residency, machine, {}, {}, 0, {}, {}, {}, {}})) {
   state_->program.name = laid.graph.name;
   state_->buffers.resize(laid.graph.tensors.size());
   state_->tensors.resize(laid.graph.tensors.size());
@@ -307,6 +307,9 @@ void Builder::scatter(const Tile& tile, graph::TensorId tensor, const Walk& walk
 }
 
 Tile Builder::write(graph::TensorId tensor, const Region& region) {
+  if (Epilogue* epilogue = state_->epilogue(tensor)) {
+    return epilogue->open(region);
+  }
   if (!empty(region)) {
     if (std::optional<Tile> placed = state_->in_place(tensor, region)) {
       return *placed;
@@ -316,6 +319,10 @@ Tile Builder::write(graph::TensorId tensor, const Region& region) {
 }
 
 void Builder::finish(graph::TensorId tensor, const Region& region, const Tile& tile) {
+  if (Epilogue* epilogue = state_->epilogue(tensor)) {
+    epilogue->close(region, tile);
+    return;
+  }
   if (empty(region) || (state_->resident(tensor) && tile.buffer == state_->buffer(tensor))) {
     return;
   }
@@ -323,11 +330,43 @@ void Builder::finish(graph::TensorId tensor, const Region& region, const Tile& t
 }
 
 bool Builder::writes_in_place(graph::TensorId tensor, const Region& region) const {
+  if (const Epilogue* epilogue = state_->epilogue(tensor)) {
+    return epilogue->in_place(region);
+  }
   return !empty(region) && state_->in_place(tensor, region).has_value();
 }
 
 bool Builder::is_resident(graph::TensorId tensor) const {
-  return state_->resident(tensor);
+  const Epilogue* epilogue = state_->epilogue(tensor);
+  return epilogue != nullptr ? epilogue->resident() : state_->resident(tensor);
+}
+
+isa::SourceId Builder::add_source(std::string name, isa::SourceKind kind) {
+  return state_->program.sources.add({std::move(name), kind});
+}
+
+isa::SourceId Builder::charge(isa::SourceId source) {
+  return std::exchange(state_->source, source);
+}
+
+isa::SourceId Builder::source() const {
+  return state_->source;
+}
+
+const std::vector<graph::NodeId>& Builder::followers(graph::NodeId node) const {
+  return state_->residency.fusion.followers[node];
+}
+
+void Builder::attach(graph::TensorId tensor, std::shared_ptr<Epilogue> epilogue) {
+  state_->epilogues[tensor] = std::move(epilogue);
+}
+
+void Builder::detach(graph::TensorId tensor) {
+  state_->epilogues.erase(tensor);
+}
+
+std::vector<TileInstruction>& Builder::emitted() {
+  return state_->program.instructions;
 }
 
 isa::TensorId Builder::hbm(graph::TensorId tensor) {

@@ -69,6 +69,8 @@ struct Region {
 };
 [[nodiscard]] Region whole(const layout::LaidGraph& laid, graph::TensorId tensor);  // partitions not limited to 128
 
+class Epilogue;
+
 class Builder {
  public:
   Builder(const layout::LaidGraph& laid, const Residency& residency, const isa::Machine& machine);
@@ -83,6 +85,16 @@ class Builder {
   void begin_node(graph::NodeId node);
   // All that follows is charged to this source (operator, conversion or boundary transfer).
   void begin_source(std::string name, isa::SourceKind kind);
+
+  // Several sources may share a kernel: an identity to charge, and charging it (the source before is returned).
+  [[nodiscard]] isa::SourceId add_source(std::string name, isa::SourceKind kind);
+  isa::SourceId charge(isa::SourceId source);
+  [[nodiscard]] isa::SourceId source() const;
+
+  // ---- fusion: maps that run inside this node's kernel, and what takes the pieces of a tensor that is never stored.
+  [[nodiscard]] const std::vector<graph::NodeId>& followers(graph::NodeId node) const;
+  void attach(graph::TensorId tensor, std::shared_ptr<Epilogue> epilogue);
+  void detach(graph::TensorId tensor);
 
   // ---- reading. The tile has one dim per free axis of the region, in layout order.
   struct ReadOptions {
@@ -165,12 +177,17 @@ class Builder {
   void bind(graph::TensorId tensor, isa::HbmTensor storage);
   void store(graph::TensorId tensor, isa::HbmTensor storage);
 
+  // The instructions so far, for peephole improvements of what a kernel has just emitted.
+  [[nodiscard]] std::vector<TileInstruction>& emitted();
+
   [[nodiscard]] TileProgram take();
 
  private:
   struct State;
   std::shared_ptr<State> state_;
 };
+
+[[nodiscard]] std::string source_name(const layout::LaidGraph& laid, graph::NodeId node);
 
 // ---- The kernels: one function per operator family, each in lower/kernels/NAME.cpp.
 void lower_map(Builder& builder, graph::NodeId node);

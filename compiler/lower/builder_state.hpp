@@ -6,6 +6,7 @@
 #include <string>
 
 #include "compiler/lower/builder.hpp"
+#include "compiler/lower/epilogue.hpp"
 #include "compiler/lower/storage.hpp"
 
 namespace systole::lower {
@@ -21,6 +22,12 @@ struct Builder::State {
   IdVector<graph::TensorId, BufferId> buffers;
   IdVector<graph::TensorId, isa::TensorId> tensors;
   std::map<std::pair<int, isa::DType>, Tile> constants;  // identity, ones, zeros
+  std::map<graph::TensorId, std::shared_ptr<Epilogue>> epilogues;
+
+  [[nodiscard]] Epilogue* epilogue(graph::TensorId tensor) const {
+    const auto found = epilogues.find(tensor);
+    return found == epilogues.end() ? nullptr : found->second.get();
+  }
 
   [[nodiscard]] bool resident(graph::TensorId tensor) const {
     return residency.resident[residency.root[tensor]] != 0;

@@ -59,16 +59,17 @@ void keep_tables_in_hbm(const graph::Node& node, const IdVector<TensorId, Tensor
 }
 
 std::vector<Life> lives_of(const layout::LaidGraph& laid, const IdVector<TensorId, TensorId>& root,
-                           const isa::Machine& machine) {
+                           const Fusion& fusion, const isa::Machine& machine) {
   IdVector<TensorId, Life> lives(laid.graph.tensors.size());
   for (const TensorId tensor : laid.graph.tensors.ids()) {
     const graph::Tensor& t = laid.graph.tensors[tensor];
     Life& life = lives[root[tensor]];
-    life.fixed_in_hbm = life.fixed_in_hbm || t.kind != graph::TensorKind::intermediate;
+    life.fixed_in_hbm = life.fixed_in_hbm || t.kind != graph::TensorKind::intermediate ||
+                        fusion.inlined[tensor] != 0;
     if (root[tensor] == tensor && t.kind == graph::TensorKind::intermediate) {
       life.root = tensor;
-      life.first = t.producer.index();
-      life.last = life.first;
+      life.first = fusion.host[t.producer].index();
+      life.last = t.producer.index();
       life.bytes = resident_bytes(laid, tensor, machine);
     }
   }
@@ -101,16 +102,21 @@ std::vector<Life> lives_of(const layout::LaidGraph& laid, const IdVector<TensorI
 std::int64_t Residency::staging(graph::NodeId node, const isa::Machine& machine) const {
   const std::int64_t taken = node.valid() ? live[node] : resident_peak;
   // An eighth is left to the allocator: pieces of odd sizes do not pack perfectly.
-  return std::max<std::int64_t>(0, (machine.sbuf_bytes - constant_bytes(machine) - taken) * 7 / 8);
+  const std::int64_t room = (machine.sbuf_bytes - constant_bytes(machine) - taken) * 7 / 8;
+  // Followers need room for their operands and results beside the host's.
+  const bool shared = node.valid() && !fusion.followers[node].empty();
+  return std::max<std::int64_t>(0, shared ? room / 2 : room);
 }
 
-Residency plan_residency(const layout::LaidGraph& laid, const isa::Machine& machine, int share) {
+Residency plan_residency(const layout::LaidGraph& laid, const isa::Machine& machine, int share,
+                         bool fuse) {
   Residency out;
   out.root = roots_of(laid);
+  out.fusion = fuse ? plan_fusion(laid, out.root) : no_fusion(laid);
   out.resident = IdVector<TensorId, std::uint8_t>(laid.graph.tensors.size(), 0);
   out.live = IdVector<NodeId, std::int64_t>(laid.graph.nodes.size(), 0);
   const std::int64_t room = (machine.sbuf_bytes - constant_bytes(machine)) * share / 100;
-  for (const Life& life : lives_of(laid, out.root, machine)) {
+  for (const Life& life : lives_of(laid, out.root, out.fusion, machine)) {
     bool fits = life.bytes <= room;
     for (std::size_t node = life.first; fits && node <= life.last; ++node) {
       fits = out.live[NodeId(node)] + life.bytes <= room;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "compiler/layout/laid_graph.hpp"
+#include "compiler/lower/fusion.hpp"
 #include "compiler/lower/tile.hpp"
 #include "isa/machine.hpp"
 #include "isa/program.hpp"
@@ -16,6 +17,7 @@ namespace systole::lower {
 struct Residency {
   IdVector<graph::TensorId, std::uint8_t> resident;  // in SBUF from definition to last use; otherwise in HBM
   IdVector<graph::TensorId, graph::TensorId> root;   // the tensor whose storage this one is (itself if not an alias)
+  Fusion fusion;                                     // maps that run inside the kernel before them
   std::int64_t resident_peak = 0;                    // bytes per partition
   IdVector<graph::NodeId, std::int64_t> live;        // resident bytes per partition while the node runs
 
@@ -24,10 +26,11 @@ struct Residency {
   std::vector<std::string> spilled;                  // "tensor: bytes, why", for reports
 };
 
-// Never fails: what does not fit is streamed. `share`: the part of SBUF that residents may take, in percent.
+// Never fails: what does not fit is streamed. `share`: the part of SBUF that residents may take, in percent. fuse: run
+// maps inside the kernels before them.
 inline constexpr int default_resident_share = 60;
 [[nodiscard]] Residency plan_residency(const layout::LaidGraph& laid, const isa::Machine& machine,
-                                       int share = default_resident_share);
+                                       int share = default_resident_share, bool fuse = true);
 [[nodiscard]] TileProgram tile(const layout::LaidGraph& laid, const Residency& residency, const isa::Machine& machine);
 [[nodiscard]] Allocation allocate(const TileProgram& program, const isa::Machine& machine);
 [[nodiscard]] isa::Program schedule(const TileProgram& program, const Allocation& allocation, const isa::Machine& machine);

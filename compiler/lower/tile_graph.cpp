@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "compiler/lower/builder.hpp"
+#include "compiler/lower/kernels/map_chain.hpp"
 #include "compiler/lower/storage.hpp"
 
 namespace systole::lower {
@@ -41,17 +42,6 @@ void lower_node(Builder& builder, NodeId node) {
              builder.laid().graph.nodes[node].op);
 }
 
-std::string source_name(const layout::LaidGraph& laid, NodeId node) {
-  const graph::Node& n = laid.graph.nodes[node];
-  if (std::holds_alternative<graph::Convert>(n.op)) {
-    return fmt::format("{}: {} -> {} ({})", laid.graph.tensors[n.inputs[0]].name,
-                       layout::to_string(laid.layouts[n.inputs[0]]),
-                       layout::to_string(laid.layouts[n.output]),
-                       layout::name_of(laid.mechanisms[node]));
-  }
-  return fmt::format("{} ({})", n.name, graph::name_of(n.op));
-}
-
 // Graph inputs get their storage, and so does the first output of every storage that is not an
 // input's or constant's: its producer writes it directly. Other outputs are copied at the end.
 std::vector<bool> bind_boundary(Builder& builder, const Residency& residency) {
@@ -75,7 +65,32 @@ std::vector<bool> bind_boundary(Builder& builder, const Residency& residency) {
   return direct;
 }
 
+// A node and the maps that follow it inside its kernel.
+void lower_group(Builder& builder, NodeId node) {
+  const TensorId value = builder.laid().graph.nodes[node].output;
+  const std::vector<NodeId>& followers = builder.followers(node);
+  const bool map = std::holds_alternative<graph::Map>(builder.laid().graph.nodes[node].op);
+  if (followers.empty() || map) {
+    lower_node(builder, node);
+    return;
+  }
+  builder.attach(value, make_epilogue(builder, followers, value));
+  lower_node(builder, node);
+  builder.detach(value);
+}
+
 }  // namespace
+
+std::string source_name(const layout::LaidGraph& laid, NodeId node) {
+  const graph::Node& n = laid.graph.nodes[node];
+  if (std::holds_alternative<graph::Convert>(n.op)) {
+    return fmt::format("{}: {} -> {} ({})", laid.graph.tensors[n.inputs[0]].name,
+                       layout::to_string(laid.layouts[n.inputs[0]]),
+                       layout::to_string(laid.layouts[n.output]),
+                       layout::name_of(laid.mechanisms[node]));
+  }
+  return fmt::format("{} ({})", n.name, graph::name_of(n.op));
+}
 
 TileProgram tile(const layout::LaidGraph& laid, const Residency& residency,
                  const isa::Machine& machine) {
@@ -84,14 +99,14 @@ TileProgram tile(const layout::LaidGraph& laid, const Residency& residency,
   for (const NodeId node : laid.graph.nodes.ids()) {
     const graph::Node& n = laid.graph.nodes[node];
     if (graph::elements(laid.graph.tensors[n.output].shape) == 0 ||
-        residency.root[n.output] != n.output) {
-      continue;  // nothing to compute, or the same bytes under another name
+        residency.root[n.output] != n.output || residency.fusion.host[node] != node) {
+      continue;  // nothing to compute, the same bytes under another name, or done inside another kernel
     }
     const bool conversion = std::holds_alternative<graph::Convert>(n.op);
     builder.begin_node(node);
     builder.begin_source(source_name(laid, node),
                          conversion ? isa::SourceKind::conversion : isa::SourceKind::operation);
-    lower_node(builder, node);
+    lower_group(builder, node);
   }
   for (std::size_t i = 0; i < direct.size(); ++i) {
     if (!direct[i]) {
@@ -104,17 +119,19 @@ TileProgram tile(const layout::LaidGraph& laid, const Residency& residency,
   return builder.take();
 }
 
-// Residents that crowd the kernels out are given up before the user is told that something does not fit.
+// Residents and followers that crowd the kernels out are given up before the user is told that something does not fit.
 isa::Program lower(const layout::LaidGraph& laid, const isa::Machine& machine) {
-  for (int share = default_resident_share; share > 0; share /= 2) {
-    const TileProgram program = tile(laid, plan_residency(laid, machine, share), machine);
-    try {
-      return schedule(program, allocate(program, machine), machine);
-    } catch (const Error&) {
-      // The next share leaves more room; without residents the error is the user's.
+  for (const bool fuse : {true, false}) {
+    for (int share = default_resident_share; share > 0; share /= 2) {
+      const TileProgram program = tile(laid, plan_residency(laid, machine, share, fuse), machine);
+      try {
+        return schedule(program, allocate(program, machine), machine);
+      } catch (const Error&) {
+        // The next plan leaves more room; without residents and followers the error is the user's.
+      }
     }
   }
-  const TileProgram program = tile(laid, plan_residency(laid, machine, 0), machine);
+  const TileProgram program = tile(laid, plan_residency(laid, machine, 0, false), machine);
   return schedule(program, allocate(program, machine), machine);
 }
 

@@ -1,9 +1,10 @@
 // Conversions between layouts.
 //
-// reorder: the partition axes stay; a copy inside each partition with the source's dims permuted. array_transpose: a tile
-// of the data is the stationary operand and the identity moves through the array, so that partitions become the free
-// dim in PSUM; several tiles share a bank and are evicted at once. dma: one walk over all axes, any layout to any other.
-// The array rounds nothing that fp32 or the 2-byte floats hold; integers go by DMA.
+// reorder: the partition axes stay; a copy inside each partition with the source's dims permuted.
+// array_transpose: a tile of the data is the stationary operand and the identity moves through the
+// array, so that partitions become the free dim in PSUM; several tiles share a bank and are evicted
+// at once. dma: one walk over all axes, any layout to any other. The array rounds nothing that fp32
+// or the 2-byte floats hold; integers go by DMA.
 #include <algorithm>
 
 #include "compiler/lower/kernels/chunks.hpp"
@@ -73,7 +74,8 @@ class Conversion {
     return out;
   }
 
-  // A tile of `from` with its dims in the order of `to`'s free axes (both have these free, or of extent 1).
+  // A tile of `from` with its dims in the order of `to`'s free axes (both have these free, or of
+  // extent 1).
   [[nodiscard]] Tile in_order_of(const Tile& tile, const Operand& from, const Operand& to,
                                  bool by_blocks) const {
     Tile out = tile;
@@ -147,7 +149,8 @@ class Conversion {
           for_each_chunk(
               to_extents, columns,
               [&](const std::vector<Span>& b) {
-                // Input and output of a piece take as many elements per rest element as the other side's chunk is long.
+                // Input and output of a piece take as many elements per rest element as the other
+                // side's chunk is long.
                 const std::int64_t size = isa::size_of(from_.dtype);
                 const std::int64_t bytes = (from_.resident ? 0 : size * elements_of(b)) +
                                            (to_.resident ? 0 : size * elements_of(a));
@@ -206,7 +209,8 @@ class Conversion {
     return out;
   }
 
-  // in: partitions a, dims b... rest...; out: partitions b, dims a... rest... One PSUM bank holds several rest elements.
+  // in: partitions a, dims b... rest...; out: partitions b, dims a... rest... One PSUM bank holds
+  // several rest elements.
   void banks(const Tile& in, const Tile& out, std::size_t b_rank, std::size_t a_rank,
              const std::vector<Span>& r) {
     const std::int64_t bank = b_.machine().psum_bank_bytes / 4;
@@ -251,7 +255,8 @@ class Conversion {
     return out;
   }
 
-  // PSUM [b][group][a] to the output's [b] a... rest..., enumerated as the output lies, so that it is written in rows.
+  // PSUM [b][group][a] to the output's [b] a... rest..., enumerated as the output lies, so that it
+  // is written in rows.
   void evict(const Tile& out, const Tile& total, std::size_t a_rank,
              const std::vector<Span>& group) {
     Tile target = out;

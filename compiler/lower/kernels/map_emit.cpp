@@ -16,42 +16,6 @@ using graph::MapFunction;
 using isa::AluOp;
 using isa::DType;
 
-// The Scalar engine's function of the same name, for floats.
-std::optional<isa::Function> table_function(MapFunction function) {
-  using Pair = std::pair<MapFunction, isa::Function>;
-  static constexpr std::array table = {Pair{MapFunction::sign, isa::Function::sign},
-                                       Pair{MapFunction::exp, isa::Function::exp},
-                                       Pair{MapFunction::log, isa::Function::log},
-                                       Pair{MapFunction::sqrt, isa::Function::sqrt},
-                                       Pair{MapFunction::rsqrt, isa::Function::rsqrt},
-                                       Pair{MapFunction::reciprocal, isa::Function::reciprocal},
-                                       Pair{MapFunction::square, isa::Function::square},
-                                       Pair{MapFunction::sigmoid, isa::Function::sigmoid},
-                                       Pair{MapFunction::tanh, isa::Function::tanh},
-                                       Pair{MapFunction::erf, isa::Function::erf},
-                                       Pair{MapFunction::gelu, isa::Function::gelu},
-                                       Pair{MapFunction::gelu_tanh, isa::Function::gelu_tanh},
-                                       Pair{MapFunction::silu, isa::Function::silu},
-                                       Pair{MapFunction::softplus, isa::Function::softplus},
-                                       Pair{MapFunction::mish, isa::Function::mish},
-                                       Pair{MapFunction::sin, isa::Function::sin},
-                                       Pair{MapFunction::cos, isa::Function::cos},
-                                       Pair{MapFunction::tan, isa::Function::tan},
-                                       Pair{MapFunction::asin, isa::Function::asin},
-                                       Pair{MapFunction::acos, isa::Function::acos},
-                                       Pair{MapFunction::atan, isa::Function::atan},
-                                       Pair{MapFunction::sinh, isa::Function::sinh},
-                                       Pair{MapFunction::cosh, isa::Function::cosh},
-                                       Pair{MapFunction::asinh, isa::Function::asinh},
-                                       Pair{MapFunction::acosh, isa::Function::acosh},
-                                       Pair{MapFunction::atanh, isa::Function::atanh},
-                                       Pair{MapFunction::floor, isa::Function::floor},
-                                       Pair{MapFunction::ceil, isa::Function::ceil},
-                                       Pair{MapFunction::round, isa::Function::round}};
-  const auto row = std::ranges::find(table, function, &Pair::first);
-  return row == table.end() ? std::nullopt : std::optional(row->second);
-}
-
 AluOp alu_of(MapFunction function) {
   using Pair = std::pair<MapFunction, AluOp>;
   static constexpr std::array table = {Pair{MapFunction::add, AluOp::add},
@@ -431,6 +395,41 @@ class Emitter {
 };
 
 }  // namespace
+
+std::optional<isa::Function> table_function(MapFunction function) {
+  using Pair = std::pair<MapFunction, isa::Function>;
+  static constexpr std::array table = {Pair{MapFunction::sign, isa::Function::sign},
+                                       Pair{MapFunction::exp, isa::Function::exp},
+                                       Pair{MapFunction::log, isa::Function::log},
+                                       Pair{MapFunction::sqrt, isa::Function::sqrt},
+                                       Pair{MapFunction::rsqrt, isa::Function::rsqrt},
+                                       Pair{MapFunction::reciprocal, isa::Function::reciprocal},
+                                       Pair{MapFunction::square, isa::Function::square},
+                                       Pair{MapFunction::sigmoid, isa::Function::sigmoid},
+                                       Pair{MapFunction::tanh, isa::Function::tanh},
+                                       Pair{MapFunction::erf, isa::Function::erf},
+                                       Pair{MapFunction::gelu, isa::Function::gelu},
+                                       Pair{MapFunction::gelu_tanh, isa::Function::gelu_tanh},
+                                       Pair{MapFunction::silu, isa::Function::silu},
+                                       Pair{MapFunction::softplus, isa::Function::softplus},
+                                       Pair{MapFunction::mish, isa::Function::mish},
+                                       Pair{MapFunction::sin, isa::Function::sin},
+                                       Pair{MapFunction::cos, isa::Function::cos},
+                                       Pair{MapFunction::tan, isa::Function::tan},
+                                       Pair{MapFunction::asin, isa::Function::asin},
+                                       Pair{MapFunction::acos, isa::Function::acos},
+                                       Pair{MapFunction::atan, isa::Function::atan},
+                                       Pair{MapFunction::sinh, isa::Function::sinh},
+                                       Pair{MapFunction::cosh, isa::Function::cosh},
+                                       Pair{MapFunction::asinh, isa::Function::asinh},
+                                       Pair{MapFunction::acosh, isa::Function::acosh},
+                                       Pair{MapFunction::atanh, isa::Function::atanh},
+                                       Pair{MapFunction::floor, isa::Function::floor},
+                                       Pair{MapFunction::ceil, isa::Function::ceil},
+                                       Pair{MapFunction::round, isa::Function::round}};
+  const auto row = std::ranges::find(table, function, &Pair::first);
+  return row == table.end() ? std::nullopt : std::optional(row->second);
+}
 
 std::int64_t map_temporary_bytes(MapFunction function, DType out) {
   constexpr std::int64_t word = 4;

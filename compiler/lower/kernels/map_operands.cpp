@@ -83,6 +83,11 @@ int MapReader::own_axis(int output_axis) const {
              : -1;
 }
 
+bool MapReader::may_be_scalar() const {
+  return immediate_ ||
+         std::ranges::all_of(output_.free_axes, [this](int axis) { return own_axis(axis) < 0; });
+}
+
 std::int64_t MapReader::staged_bytes() const {
   if (immediate_ || (input_.resident && across_ == Across::all)) {
     return 0;
@@ -169,27 +174,45 @@ MapInput MapReader::read(const MapChunk& chunk) {
     out.value = *immediate_;
     return out;
   }
+  const Tile& tile = remembered(chunk);
+  if (free_elements(tile) == 1 && !chunk.by_blocks && elements_of(chunk.free) > 1) {
+    out.form = MapInput::Form::per_partition;
+    out.tile = tile;
+    out.tile.dims.clear();
+    return out;
+  }
+  out.tile = aligned(tile, chunk);
+  return out;
+}
+
+const Tile& MapReader::remembered(const MapChunk& chunk) {
   std::vector<Span> place = own_free(chunk);
   const bool anywhere = across_ == Across::none;
   place.push_back(anywhere ? Span{0, std::min<std::int64_t>(chunk.partitions.extent,
                                                             builder_.machine().partitions)}
                            : chunk.partitions);
-  const bool same =
-      last_ && std::ranges::equal(place, last_place_, [](const Span& a, const Span& b) {
-        return a.begin == b.begin && a.extent == b.extent;
-      });
-  if (!same) {
-    last_ = fetch(chunk);
-    last_place_ = std::move(place);
+  for (const Fetched& known : fetched_) {
+    if (std::ranges::equal(place, known.place, [](const Span& a, const Span& b) {
+          return a.begin == b.begin && a.extent == b.extent;
+        })) {
+      return known.tile;
+    }
   }
-  if (free_elements(*last_) == 1 && !chunk.by_blocks && elements_of(chunk.free) > 1) {
-    out.form = MapInput::Form::per_partition;
-    out.tile = *last_;
-    out.tile.dims.clear();
-    return out;
+  const Tile tile = fetch(chunk);
+  const std::int64_t bytes =
+      staged_bytes() == 0 ? 0 : free_elements(tile) * isa::size_of(tile.dtype);
+  // The oldest are forgotten; the last one stays whatever its size.
+  const std::int64_t budget = builder_.staging_bytes() / 16;
+  std::int64_t total = bytes;
+  for (const Fetched& known : fetched_) {
+    total += known.bytes;
   }
-  out.tile = aligned(*last_, chunk);
-  return out;
+  while (!fetched_.empty() && (total > budget || fetched_.size() > 64)) {
+    total -= fetched_.front().bytes;
+    fetched_.erase(fetched_.begin());
+  }
+  fetched_.push_back({std::move(place), tile, bytes});
+  return fetched_.back().tile;
 }
 
 }  // namespace systole::lower

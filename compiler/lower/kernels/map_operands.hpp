@@ -13,7 +13,7 @@ struct MapInput {
   enum class Form : std::uint8_t { immediate, per_partition, tile };
   Form form = Form::tile;
   float value = 0.0F;  // immediate
-  Tile tile;           // per_partition: one element; tile: the chunk's extents, stride 0 where broadcast
+  Tile tile;  // per_partition: one element; tile: the chunk's extents, stride 0 where broadcast
   isa::DType dtype = isa::DType::f32;
 
   [[nodiscard]] ScalarOperand scalar() const {
@@ -35,11 +35,18 @@ class MapReader {
   [[nodiscard]] MapInput read(const MapChunk& chunk);
   // Bytes per partition and element of the output that a chunk of this operand occupies in staging.
   [[nodiscard]] std::int64_t staged_bytes() const;
+  // Whether a chunk inside one block sees one number per partition, or one altogether.
+  [[nodiscard]] bool may_be_scalar() const;
+  [[nodiscard]] std::optional<float> immediate() const { return immediate_; }
   // Whether whole blocks can be read at once.
   [[nodiscard]] bool reads_blocks() const { return across_ != Across::some; }
 
  private:
-  enum class Across : std::uint8_t { all, none, some };  // which of the output's partition axes the operand has
+  enum class Across : std::uint8_t {
+    all,
+    none,
+    some
+  };  // which of the output's partition axes the operand has
 
   [[nodiscard]] int own_axis(int output_axis) const;  // -1: broadcast along it
   [[nodiscard]] std::vector<Span> own_free(const MapChunk& chunk) const;
@@ -51,18 +58,26 @@ class MapReader {
   Operand input_;
   Across across_ = Across::all;
   std::optional<float> immediate_;
-  // The last tile fetched, with the place it is from: neighbouring chunks often share a broadcast operand.
-  std::optional<Tile> last_;
-  std::vector<Span> last_place_;
+  // Tiles fetched lately, with the places they are from: chunks share broadcast operands. Small ones are kept beyond
+  // the last.
+  struct Fetched {
+    std::vector<Span> place;
+    Tile tile;
+    std::int64_t bytes = 0;  // of staging; 0 in place
+  };
+  [[nodiscard]] const Tile& remembered(const MapChunk& chunk);
+  std::vector<Fetched> fetched_;
 };
 
 // The value of a one-element constant that an instruction can take as an exact immediate.
-[[nodiscard]] std::optional<float> immediate_of(const layout::LaidGraph& laid, graph::TensorId tensor);
+[[nodiscard]] std::optional<float> immediate_of(const layout::LaidGraph& laid,
+                                                graph::TensorId tensor);
 
 // Fills `tile` (one partition per index of the output's partition range) with the input's elements for those indices, where
 // the input lacks some of the output's partition axes or orders them otherwise. walk gives the rest: begin of every
 // logical axis of the input and the free steps. own: the input's axis for each of the output's partition axes, or -1.
-void load_partition_range(Builder& builder, const Tile& tile, graph::TensorId input, const Operand& output,
-                          const std::vector<int>& own, Span partitions, const Builder::Walk& walk);
+void load_partition_range(Builder& builder, const Tile& tile, graph::TensorId input,
+                          const Operand& output, const std::vector<int>& own, Span partitions,
+                          const Builder::Walk& walk);
 
 }  // namespace systole::lower

@@ -1,0 +1,27 @@
+// Which elementwise operators run inside the kernel that produces their operand.
+//
+// A follower takes each piece of a host's result while it is still on chip and before it is stored; the tensor between
+// them is never stored at all. A host (contraction, convolution, pooling, reduction, another map) is followed by a chain
+// of maps, as long as each is the only use of the value before it, has the same shape and the same layout, and finds
+// its other operands already computed when the host runs.
+#pragma once
+
+#include <vector>
+
+#include "compiler/layout/laid_graph.hpp"
+
+namespace systole::lower {
+
+struct Fusion {
+  IdVector<graph::NodeId, graph::NodeId>
+      host;  // the node whose kernel runs this one; itself if none
+  IdVector<graph::NodeId, std::vector<graph::NodeId>> followers;  // of a host, in order
+  IdVector<graph::TensorId, std::uint8_t> inlined;                // never stored
+};
+
+// roots: the tensor whose storage each tensor shares.
+[[nodiscard]] Fusion plan_fusion(const layout::LaidGraph& laid,
+                                 const IdVector<graph::TensorId, graph::TensorId>& roots);
+[[nodiscard]] Fusion no_fusion(const layout::LaidGraph& laid);
+
+}  // namespace systole::lower

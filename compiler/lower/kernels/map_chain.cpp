@@ -1,0 +1,450 @@
+#include "compiler/lower/kernels/map_chain.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "compiler/lower/kernels/map_emit.hpp"
+#include "compiler/lower/pieces.hpp"
+#include "isa/base/error.hpp"
+
+namespace systole::lower {
+namespace {
+
+using graph::MapFunction;
+using isa::AluOp;
+
+bool is_exact_reciprocal(float value) {
+  int exponent = 0;
+  return std::abs(std::frexp(value, &exponent)) == 0.5F && std::isfinite(1.0F / value);
+}
+
+ScalarOperand negated(const ScalarOperand& operand) {
+  return ScalarOperand(-operand.value);
+}
+
+// One element per partition, for the partitions [first, first + count) of the tile that it was made for.
+isa::Scalar part_of(const ScalarOperand& operand, int first, int count,
+                    std::vector<BufferId>& buffers) {
+  isa::Scalar out;
+  out.value = operand.value;
+  out.per_partition = operand.per_partition;
+  if (operand.per_partition) {
+    out.access = access(slice_partitions(operand.tile, first, count));
+    buffers.push_back(operand.tile.buffer);
+  }
+  return out;
+}
+
+}  // namespace
+
+MapChain::MapChain(Builder& builder, const std::vector<graph::NodeId>& nodes, graph::TensorId value)
+    : b_(builder), output_(operand_of(builder, builder.laid().graph.nodes[nodes.back()].output)) {
+  const layout::LaidGraph& laid = builder.laid();
+  for (const graph::NodeId id : nodes) {
+    const graph::Node& node = laid.graph.nodes[id];
+    Step step;
+    step.op = std::get<graph::Map>(node.op);
+    step.dtype = laid.storage[node.output];
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      if (value.valid() && node.inputs[i] == value) {
+        step.through = static_cast<int>(i);
+        step.readers.emplace_back();
+      } else {
+        step.readers.emplace_back(MapReader(builder, node.inputs[i], output_));
+      }
+    }
+    step.source = value.valid()
+                      ? builder.add_source(source_name(laid, id), isa::SourceKind::operation)
+                      : builder.source();
+    if (!value.valid()) {
+      choose_source(step);
+    } else if (steps_.empty()) {
+      value_type_ = laid.storage[value];
+    }
+    steps_.push_back(std::move(step));
+    value = node.output;
+  }
+}
+
+// A first step that reads everything itself: the one operand that is no scalar stands for the value before it, so that
+// the step can join its followers.
+void MapChain::choose_source(Step& step) {
+  int longer = -1;
+  for (std::size_t i = 0; i < step.readers.size(); ++i) {
+    if (!step.readers[i]->may_be_scalar()) {
+      if (longer >= 0) {
+        return;
+      }
+      longer = static_cast<int>(i);
+    }
+  }
+  if (longer >= 0) {
+    step.through = longer;
+    source_.emplace(*step.readers[static_cast<std::size_t>(longer)]);
+    step.readers[static_cast<std::size_t>(longer)].reset();
+  }
+}
+
+std::int64_t MapChain::bytes() const {
+  std::int64_t out = output_.resident ? 0 : isa::size_of(output_.dtype);
+  out += source_ ? source_->staged_bytes() : 0;
+  std::int64_t temporary = 0;
+  for (const Step& step : steps_) {
+    for (const std::optional<MapReader>& reader : step.readers) {
+      out += reader ? reader->staged_bytes() : 0;
+    }
+    temporary = std::max(temporary, map_temporary_bytes(step.op.function, step.dtype));
+  }
+  // Values between steps: two at a time.
+  return out + temporary + (steps_.size() > 1 ? 8 : 0);
+}
+
+bool MapChain::reads_blocks() const {
+  return (!source_ || source_->reads_blocks()) && std::ranges::all_of(steps_, [](const Step& step) {
+           return std::ranges::all_of(
+               step.readers, [](const auto& reader) { return !reader || reader->reads_blocks(); });
+         });
+}
+
+// A step's other operand if it is one number per partition (or one altogether); only for steps with at most one other.
+std::optional<ScalarOperand> MapChain::scalar_of(Step& step, const MapChunk& chunk) const {
+  for (std::optional<MapReader>& reader : step.readers) {
+    if (!reader || !reader->may_be_scalar() || chunk.by_blocks) {
+      continue;
+    }
+    const MapInput input = reader->read(chunk);
+    if (input.form == MapInput::Form::immediate) {
+      return ScalarOperand(input.value);
+    }
+    if (free_elements(input.tile) == 1) {
+      Tile element = input.tile;
+      element.dims.clear();
+      return ScalarOperand(element);
+    }
+  }
+  return std::nullopt;
+}
+
+// Takes the step into the group if one instruction still does.
+bool MapChain::extend(Group& group, Step& step, const MapChunk& chunk) {
+  if (!isa::is_float(step.dtype) || step.through < 0 || group.function) {
+    return false;
+  }
+  const MapFunction f = step.op.function;
+  if (f == MapFunction::relu) {
+    group.function = isa::Function::relu;
+    return true;
+  }
+  if (step.readers.size() == 1) {
+    group.function = table_function(f);
+    return group.function.has_value();
+  }
+  const bool shift = f == MapFunction::add || f == MapFunction::subtract;
+  const bool scale = f == MapFunction::multiply || f == MapFunction::divide;
+  if (step.readers.size() != 2 || !(shift || scale) || group.bias || (scale && group.scale)) {
+    return false;
+  }
+  std::optional<ScalarOperand> operand = scalar_of(step, chunk);
+  if (!operand) {
+    return false;
+  }
+  const bool inverse = f == MapFunction::subtract || f == MapFunction::divide;
+  if (inverse && (operand->per_partition || step.through != 0)) {
+    return false;
+  }
+  if (f == MapFunction::divide) {
+    if (!is_exact_reciprocal(operand->value)) {
+      return false;
+    }
+    operand->value = 1.0F / operand->value;
+  } else if (f == MapFunction::subtract) {
+    operand = negated(*operand);
+  }
+  (shift ? group.bias : group.scale) = operand;
+  return true;
+}
+
+MapChain::Group MapChain::group_at(std::size_t begin, const MapChunk& chunk) {
+  Group group;
+  group.begin = group.end = begin;
+  while (group.end < steps_.size() && extend(group, steps_[group.end], chunk)) {
+    ++group.end;
+  }
+  return group;
+}
+
+// Length of the first group as far as it can be told without a chunk.
+std::size_t MapChain::static_group() const {
+  bool scaled = false;
+  bool shifted = false;
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    const Step& step = steps_[i];
+    const MapFunction f = step.op.function;
+    if (!isa::is_float(step.dtype)) {
+      return i;
+    }
+    if (f == MapFunction::relu || (step.readers.size() == 1 && table_function(f))) {
+      return i + 1;
+    }
+    const std::optional<MapReader>* other = nullptr;
+    for (const std::optional<MapReader>& reader : step.readers) {
+      other = reader ? &reader : other;
+    }
+    const bool scalar = step.readers.size() == 2 && other != nullptr && (*other)->may_be_scalar();
+    const std::optional<float> number = scalar ? (*other)->immediate() : std::nullopt;
+    const bool inverts = number && step.through == 0;
+    const bool shift =
+        scalar && !shifted && (f == MapFunction::add || (f == MapFunction::subtract && inverts));
+    const bool scale = scalar && !shifted && !scaled &&
+                       (f == MapFunction::multiply ||
+                        (f == MapFunction::divide && inverts && is_exact_reciprocal(*number)));
+    if (!shift && !scale) {
+      return i;
+    }
+    (shift ? shifted : scaled) = true;
+  }
+  return steps_.size();
+}
+
+bool MapChain::is_one_instruction() const {
+  return static_group() == steps_.size();
+}
+
+isa::DType MapChain::handover_type() const {
+  const std::size_t group = static_group();
+  return group == 0 ? value_type_ : steps_[group - 1].dtype;
+}
+
+isa::Operation MapChain::operation_of(const Group& group, const isa::Access& in,
+                                      const isa::Access& out, int first_partition,
+                                      std::vector<BufferId>& buffers) const {
+  const bool plain_relu = group.function == isa::Function::relu && !group.scale && !group.bias;
+  if (group.function && !plain_relu) {
+    isa::Activation op;
+    op.in = in;
+    op.out = out;
+    op.function = *group.function;
+    if (group.scale) {
+      op.scale = part_of(*group.scale, first_partition, in.partitions, buffers);
+    }
+    if (group.bias) {
+      op.bias = part_of(*group.bias, first_partition, in.partitions, buffers);
+    }
+    return op;
+  }
+  isa::TensorScalar op;
+  op.in = in;
+  op.out = out;
+  if (plain_relu) {
+    op.op0 = AluOp::max;
+  } else if (group.scale) {
+    op.op0 = AluOp::multiply;
+    op.s0 = part_of(*group.scale, first_partition, in.partitions, buffers);
+    if (group.bias) {
+      op.op1 = AluOp::add;
+      op.s1 = part_of(*group.bias, first_partition, in.partitions, buffers);
+    }
+  } else {
+    op.op0 = AluOp::add;
+    op.s0 = part_of(*group.bias, first_partition, in.partitions, buffers);
+  }
+  return op;
+}
+
+void MapChain::emit_group(const Group& group, const Tile& out, const Tile& in) {
+  for_each_piece(b_.machine(), {in, out}, [&](const std::vector<Tile>& t) {
+    std::vector<BufferId> buffers{t[0].buffer, t[1].buffer};
+    isa::Operation operation = operation_of(group, access(t[0]), access(t[1]), 0, buffers);
+    const bool activation = std::holds_alternative<isa::Activation>(operation);
+    b_.emit(std::move(operation), activation ? isa::Engine::scalar : isa::Engine::vector,
+            std::move(buffers), !activation);
+  });
+}
+
+Tile MapChain::like(const Tile& tile, isa::DType dtype) {
+  std::vector<std::int64_t> extents;
+  for (const isa::Dim& dim : tile.dims) {
+    extents.push_back(dim.extent);
+  }
+  return b_.scratch(tile.partitions, extents, dtype, "value between maps", tile.partition);
+}
+
+void MapChain::run(const MapChunk& chunk, const std::optional<Tile>& value, const Tile& out) {
+  if (value || !source_) {
+    go(0, chunk, value, value.has_value(), out);
+    return;
+  }
+  const MapInput input = source_->read(chunk);
+  Tile first = input.tile;
+  if (input.form == MapInput::Form::per_partition) {
+    first.dims = out.dims;
+    for (isa::Dim& dim : first.dims) {
+      dim.stride = 0;
+    }
+  }
+  go(0, chunk, first, false, out);
+}
+
+// owned: the value's tile may be overwritten (it is no operand of anything else).
+void MapChain::go(std::size_t begin, const MapChunk& chunk, std::optional<Tile> value, bool owned,
+                  const Tile& out) {
+  std::size_t i = begin;
+  while (i < steps_.size()) {
+    const Group group = value ? group_at(i, chunk) : Group{i, i, {}, {}, {}};
+    const std::size_t end = std::max(group.end, i + 1);
+    const Step& last = steps_[end - 1];
+    const bool select = last.op.function == MapFunction::select;
+    // The result's own tile serves the values before it as well, if their type is the same.
+    Tile to = out;
+    if (end < steps_.size() && out.dtype != last.dtype) {
+      to = owned && value->dtype == last.dtype ? *value : like(out, last.dtype);
+    }
+    const isa::SourceId before = b_.charge(last.source);
+    if (group.end > i) {
+      emit_group(group, to, *value);
+    } else {
+      Step& step = steps_[i];
+      std::vector<MapInput> inputs;
+      for (std::optional<MapReader>& reader : step.readers) {
+        if (reader) {
+          inputs.push_back(reader->read(chunk));
+        } else {
+          MapInput input;
+          input.tile = *value;
+          input.dtype = value->dtype;
+          inputs.push_back(input);
+        }
+      }
+      const bool in_place = value && to.buffer == value->buffer;
+      const Tile target = select && in_place ? like(to, to.dtype) : to;
+      emit_map(b_, step.op, target, inputs);
+      if (select && in_place) {
+        b_.copy(to, target);
+      }
+    }
+    (void)b_.charge(before);
+    value = to;
+    owned = true;
+    i = end;
+  }
+}
+
+bool MapChain::absorb(const MapChunk& chunk, const Tile& value, std::size_t first) {
+  absorbed_ = 0;
+  std::vector<TileInstruction>& emitted = b_.emitted();
+  std::vector<std::size_t> copies;
+  for (std::size_t i = first; i < emitted.size(); ++i) {
+    bool writes = false;
+    std::size_t operand = 0;
+    isa::for_each_access(emitted[i].instruction.operation, [&](const isa::Access&, bool write) {
+      writes = writes || (write && emitted[i].buffers[operand] == value.buffer);
+      ++operand;
+    });
+    const bool transfers =
+        std::holds_alternative<isa::Dma>(emitted[i].instruction.operation) ||
+        std::holds_alternative<isa::DmaIndirect>(emitted[i].instruction.operation);
+    writes = writes || (transfers && std::ranges::find(emitted[i].buffers, value.buffer) !=
+                                         emitted[i].buffers.end());
+    if (!writes) {
+      continue;
+    }
+    if (!std::holds_alternative<isa::Copy>(emitted[i].instruction.operation)) {
+      return false;
+    }
+    copies.push_back(i);
+  }
+  if (copies.empty()) {
+    return false;
+  }
+  const std::size_t before = emitted.size();
+  const Group group = group_at(0, chunk);
+  if (group.end == 0 || steps_[group.end - 1].dtype != value.dtype) {
+    return false;
+  }
+  // Operands of the group that have been loaded just now come before the copies.
+  const auto at = [&](std::size_t i) { return emitted.begin() + static_cast<std::ptrdiff_t>(i); };
+  const std::size_t loads = emitted.size() - before;
+  std::rotate(at(copies.front()), at(before), emitted.end());
+  for (const std::size_t i : copies) {
+    TileInstruction& item = emitted[i + loads];
+    const auto copy = std::get<isa::Copy>(item.instruction.operation);
+    item.instruction.operation =
+        operation_of(group, copy.in, copy.out, copy.out.partition - value.partition, item.buffers);
+    const bool activation = std::holds_alternative<isa::Activation>(item.instruction.operation);
+    item.instruction.engine = activation ? isa::Engine::scalar : isa::Engine::vector;
+    item.any_engine = !activation;
+  }
+  absorbed_ = group.end;
+  return true;
+}
+
+void MapChain::run_rest(const MapChunk& chunk, const Tile& value, const Tile& out) {
+  go(absorbed_, chunk, value, true, out);
+  if (absorbed_ == steps_.size() && value.buffer != out.buffer) {
+    b_.copy(out, value);
+  }
+}
+
+namespace {
+
+class ChainEpilogue : public Epilogue {
+ public:
+  ChainEpilogue(Builder& builder, const std::vector<graph::NodeId>& followers,
+                graph::TensorId value)
+      : b_(builder), chain_(builder, followers, value) {}
+
+  Tile open(const Region& region) override {
+    first_ = b_.emitted().size();
+    const graph::TensorId result = chain_.output().tensor;
+    if (chain_.is_one_instruction()) {
+      return b_.write(result, region);
+    }
+    std::vector<std::int64_t> extents;
+    if (region.blocks || region.partitions.extent > b_.machine().partitions) {
+      extents.push_back(region.partitions.extent / b_.machine().partitions);
+    }
+    for (const Span& span : region.free) {
+      extents.push_back(span.extent);
+    }
+    return b_.scratch(
+        static_cast<int>(std::min<std::int64_t>(region.partitions.extent, b_.machine().partitions)),
+        extents, chain_.handover_type(), "value before maps");
+  }
+
+  void close(const Region& region, const Tile& tile) override {
+    const graph::TensorId result = chain_.output().tensor;
+    const bool by_blocks = region.blocks || region.partitions.extent > b_.machine().partitions;
+    const MapChunk chunk{region.partitions, by_blocks, region.free};
+    const bool one = chain_.is_one_instruction();
+    const bool absorbed = chain_.absorb(chunk, tile, first_);
+    const Tile out = one ? tile : b_.write(result, region);
+    if (absorbed) {
+      chain_.run_rest(chunk, tile, out);
+    } else {
+      chain_.run(chunk, tile, out);
+    }
+    b_.finish(result, region, out);
+  }
+
+  [[nodiscard]] bool resident() const override {
+    return chain_.is_one_instruction() && b_.is_resident(chain_.output().tensor);
+  }
+  [[nodiscard]] bool in_place(const Region& region) const override {
+    return chain_.is_one_instruction() && b_.writes_in_place(chain_.output().tensor, region);
+  }
+
+ private:
+  Builder& b_;
+  MapChain chain_;
+  std::size_t first_ = 0;
+};
+
+}  // namespace
+
+std::shared_ptr<Epilogue> make_epilogue(Builder& builder,
+                                        const std::vector<graph::NodeId>& followers,
+                                        graph::TensorId value) {
+  return std::make_shared<ChainEpilogue>(builder, followers, value);
+}
+
+}  // namespace systole::lower

@@ -49,7 +49,8 @@ class Generator {
 
  private:
   static constexpr int columns = 8;
-  static constexpr int rings = 2;
+  static constexpr int rings =
+      4;  // ring r is triggered by engine r + 1 only: its order is program order
   static constexpr int sbuf_slots = 10;
   static constexpr int psum_slots = 4;
   static constexpr int scratch_slot = sbuf_slots + psum_slots;
@@ -137,7 +138,7 @@ class Generator {
     }
   }
 
-  isa::Engine trigger() { return static_cast<isa::Engine>(pick(1, 4)); }
+  static isa::Engine trigger(const isa::Dma& dma) { return static_cast<isa::Engine>(dma.ring + 1); }
 
   void load() {
     const int to = pick(0, sbuf_slots - 1);
@@ -145,7 +146,7 @@ class Generator {
     dma.source = Builder::hbm_rows(input_, isa::DType::f32, 8, columns, columns);
     dma.destination = Builder::sbuf_rows(isa::DType::f32, 8, columns, to * 32);
     dma.ring = static_cast<std::uint8_t>(pick(0, rings - 1));
-    emit(trigger(), dma, {}, {to});
+    emit(trigger(dma), dma, {}, {to});
   }
   void through_scratch() {
     const int from = written_slot(false);
@@ -156,7 +157,7 @@ class Generator {
     dma.source = Builder::sbuf_rows(isa::DType::f32, 8, columns, from * 32);
     dma.destination = Builder::hbm_rows(scratch_, isa::DType::f32, 8, columns, columns);
     dma.ring = static_cast<std::uint8_t>(pick(0, rings - 1));
-    emit(trigger(), dma, {from}, {scratch_slot});
+    emit(trigger(dma), dma, {from}, {scratch_slot});
     const int to = pick(0, sbuf_slots - 1);
     isa::Dma turned;  // back, rows and columns exchanged
     turned.source = dma.destination;
@@ -164,7 +165,7 @@ class Generator {
     turned.destination.offset = to * 32;
     std::swap(turned.destination.dims[0], turned.destination.dims[1]);
     turned.ring = static_cast<std::uint8_t>(pick(0, rings - 1));
-    emit(trigger(), turned, {scratch_slot}, {to});
+    emit(trigger(turned), turned, {scratch_slot}, {to});
   }
   void emit_memset() {
     const bool gpsimd = pick(0, 1) == 0;
@@ -227,13 +228,14 @@ class Generator {
         from = pick(0, sbuf_slots - 1);
         emit(isa::Engine::vector, isa::Copy{access(slot), access(from)}, {slot}, {from});
       }
-      const auto out =
-          b.tensor("y" + std::to_string(slot), isa::Role::output, isa::DType::f32, {8, columns});
+      std::string name = "y";
+      name += std::to_string(slot);
+      const auto out = b.tensor(name, isa::Role::output, isa::DType::f32, {8, columns});
       isa::Dma dma;
       dma.source = Builder::sbuf_rows(isa::DType::f32, 8, columns, from * 32);
       dma.destination = Builder::hbm_rows(out, isa::DType::f32, 8, columns, columns);
       dma.ring = static_cast<std::uint8_t>(pick(0, rings - 1));
-      emit(isa::Engine::sync, dma, {from}, {});
+      emit(trigger(dma), dma, {from}, {});
     }
   }
 

@@ -9,6 +9,8 @@ namespace systole::solver::exact {
 namespace {
 
 constexpr double table_bytes_per_cell = 4;
+// An order this cheap is not worth improving.
+constexpr double cells_per_variable = 100;
 
 std::vector<int> sweep_order(const Part& part, const std::vector<int>& time) {
   std::vector<int> order(part.variables.size());
@@ -45,28 +47,42 @@ Plan plan_elimination(const State& state, const Dual& dual, double enough) {
     plan.orders.push_back(best_order(part.network,
                                      {sweep_order(part, plan.residual.time_forward),
                                       sweep_order(part, plan.residual.time_backward)},
-                                     enough));
+                                     std::max(enough, cells_per_variable * static_cast<double>(part.variables.size())),
+                                     state.clock));
     plan.cells += plan.orders.back().cells;
+    if (plan.orders.back().variables.size() != part.variables.size()) {
+      continue;  // the clock ran out
+    }
     plan.bytes += bytes_needed(part.network, plan.orders.back(), table_bytes_per_cell);
   }
   return plan;
 }
 
-void eliminate_all(State& state, const Plan& plan) {
+bool eliminate_all(State& state, const Plan& plan) {
   std::vector<int> values = plan.incumbent;
+  Cost total = 0;  // of the optimum, scaled
   for (std::size_t i = 0; i < plan.parts.size(); ++i) {
     const Part& part = plan.parts[i];
-    const Elimination solved =
-        eliminate(part.network, plan.orders[i].variables, plan.cap(part), state.budget.threads);
+    const Cost cap = plan.cap(part);
+    const Elimination solved = eliminate(part.network, plan.orders[i].variables, cap,
+                                         state.budget.threads, &state.clock);
     state.count("cells", solved.cells);
+    if (!solved.complete) {
+      return false;
+    }
+    total += part.network.constant + (solved.found ? solved.value : cap);
     for (std::size_t v = 0; v < part.variables.size() && solved.found; ++v) {
       values[Flat::at(part.variables[v])] = solved.values[v];
     }
   }
-  const std::vector<int> rows = rows_of(plan.residual, state.live, values);
-  state.offer(rows, Proof::elimination);
+  state.offer(rows_of(plan.residual, state.live, values), Proof::elimination);
+  if (state.upper < infinity) {
+    systole::check(total == plan.scale * state.upper,
+                   "the eliminated network's optimum is the cost of its assignment");
+  }
   // Without a finite assignment the optimum of the network, where impossible conversions cost `big`, is at least that.
   state.raise(std::min(state.upper, state.live.big), Proof::elimination);
+  return true;
 }
 
 }  // namespace systole::solver::exact

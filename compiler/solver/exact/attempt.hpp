@@ -28,7 +28,7 @@ struct Plan {
 // enough: stop looking for better orders below this many cells per part. Needs an assignment in state (best or trial).
 Plan plan_elimination(const State& state, const Dual& dual, double enough);
 
-// Eliminates every part and offers the optimum; the state is closed afterwards.
-void eliminate_all(State& state, const Plan& plan);
+// Eliminates every part and offers the optimum; the state is closed afterwards. False when the clock ran out first.
+bool eliminate_all(State& state, const Plan& plan);
 
 }  // namespace systole::solver::exact

@@ -56,9 +56,14 @@ class Eliminator {
     }
   }
 
-  Elimination run() {
+  Elimination run(const Clock* clock) {
     Elimination out;
     for (std::size_t i = 0; i < order_.size() && total_ < cap_; ++i) {
+      if (clock != nullptr && clock->expired()) {
+        out.complete = false;
+        out.cells = cells_;
+        return out;
+      }
       step(i);
     }
     out.cells = cells_;
@@ -465,19 +470,19 @@ class Eliminator {
 
 }  // namespace
 
-Elimination eliminate(const Network& network, const std::vector<int>& order, Cost cap,
-                      int threads) {
+Elimination eliminate(const Network& network, const std::vector<int>& order, Cost cap, int threads,
+                      const Clock* clock) {
   int widest = 1;
   for (const int size : network.domain) {
     widest = std::max(widest, size);
   }
   const int bits = static_cast<int>(std::bit_width(static_cast<unsigned>(widest - 1)));
   if (cap < (Cost{1} << (28 - bits))) {
-    return Eliminator<std::int32_t>(network, order, cap, bits, kernel32(), threads).run();
+    return Eliminator<std::int32_t>(network, order, cap, bits, kernel32(), threads).run(clock);
   }
   const Cost most = Cost{1} << (58 - bits);
   return Eliminator<std::int64_t>(network, order, std::min(cap, most), bits, kernel64(), threads)
-      .run();
+      .run(clock);
 }
 
 }  // namespace systole::solver::exact

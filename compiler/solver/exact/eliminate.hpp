@@ -8,11 +8,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "compiler/solver/exact/clock.hpp"
 #include "compiler/solver/exact/network.hpp"
 
 namespace systole::solver::exact {
 
 struct Elimination {
+  bool complete = true;     // false: the clock ran out and nothing is known
   bool found = false;       // a solution below cap exists
   Cost value = 0;           // of the tables' sum, without the network's constant
   std::vector<int> values;  // per variable, when found
@@ -20,6 +22,7 @@ struct Elimination {
 };
 
 // order names every variable once. Every table entry must be non-negative. threads never changes the outcome.
-Elimination eliminate(const Network& network, const std::vector<int>& order, Cost cap, int threads);
+Elimination eliminate(const Network& network, const std::vector<int>& order, Cost cap, int threads,
+                      const Clock* clock = nullptr);
 
 }  // namespace systole::solver::exact

@@ -6,12 +6,11 @@
 //  3. If bound and cost meet, that is the proof. Otherwise what is left becomes a cost network over layout variables,
 //     falls into parts that share nothing, and every part is solved by variable elimination in the cheapest order
 //     found. This is tried as soon as it is cheap; what more sweeps could prune is not waited for.
-#include <algorithm>
+//  4. Where elimination is too large, refine.cpp pushes both bounds: neighbourhood search, mini-buckets, cores.
 #include <array>
 
-#include "compiler/solver/exact/attempt.hpp"
 #include "compiler/solver/exact/dual.hpp"
-#include "compiler/solver/exact/search.hpp"
+#include "compiler/solver/exact/refine.hpp"
 #include "compiler/solver/exact/state.hpp"
 #include "compiler/solver/strategies.hpp"
 
@@ -19,7 +18,6 @@ namespace systole::solver {
 namespace exact {
 namespace {
 
-constexpr int sweeps_per_round = 10;
 // After which round elimination is tried, and up to how many cells it is begun.
 struct Try {
   int round;
@@ -37,21 +35,6 @@ Cost scale_for(Cost big) {
   return 1;
 }
 
-void ascend(State& state, Dual& dual) {
-  for (int i = 0; i < sweeps_per_round; ++i) {
-    dual.sweep();
-  }
-  state.count("sweeps", sweeps_per_round);
-  state.raise(dual.bound(), Proof::bounds);
-  LocalSearch search(state.flat, &state.live.row_alive);
-  dual.round(search);
-  state.count("rows_priced", search.improve_all(std::int64_t{1} << 40));
-  state.offer(search, Proof::bounds);
-  if (state.upper < infinity && !state.closed()) {
-    state.count("rows_pruned", dual.prune(state.live, state.upper));
-  }
-}
-
 void solve_exactly(State& state) {
   state.count("rows", static_cast<std::int64_t>(state.flat.row_cost.size()));
   state.count("rows_dominated", remove_dominated(state.live));
@@ -61,20 +44,11 @@ void solve_exactly(State& state) {
     for (; round < next.round && !state.stopped(); ++round) {
       ascend(state, dual);
     }
-    if (state.stopped()) {
-      continue;
-    }
-    const Plan plan = plan_elimination(state, dual, 1e5);
-    if (plan.cells <= next.cells && plan.bytes <= static_cast<double>(state.budget.memory_bytes)) {
-      state.count("variables", static_cast<std::int64_t>(plan.residual.network.domain.size()));
-      state.count("parts", static_cast<std::int64_t>(plan.parts.size()));
-      eliminate_all(state, plan);
+    if (state.stopped() || try_elimination(state, dual, next.cells)) {
       return;
     }
   }
-  if (!state.stopped()) {
-    search(state, 1000000);
-  }
+  refine(state, dual);
 }
 
 }  // namespace

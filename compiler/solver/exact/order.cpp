@@ -11,6 +11,9 @@ namespace {
 
 constexpr double unlimited = std::numeric_limits<double>::infinity();
 
+// The fill of vertices with more neighbours is not worth counting: their bags are hopeless as long as they stay so.
+constexpr std::size_t most_rated = 64;
+
 // The graph that elimination leaves behind, step by step.
 class Shrinking {
  public:
@@ -27,6 +30,9 @@ class Shrinking {
   }
   [[nodiscard]] double fill(int v, bool weighted) const {
     const std::vector<int>& near = adjacency_[at(v)];
+    if (near.size() > most_rated) {
+      return static_cast<double>(near.size()) * 1e12;
+    }
     double missing = 0;
     for (std::size_t i = 0; i < near.size(); ++i) {
       const std::vector<int>& other = adjacency_[at(near[i])];
@@ -126,7 +132,7 @@ Order simulate(const std::vector<int>& domain, std::vector<std::vector<int>> adj
 }
 
 Order greedy_order(const std::vector<int>& domain, std::vector<std::vector<int>> adjacency,
-                   Score score, double limit, std::uint64_t seed) {
+                   Score score, double limit, std::uint64_t seed, const Clock* clock) {
   Shrinking graph(domain, std::move(adjacency));
   Random random(seed);
   struct Entry {
@@ -168,7 +174,8 @@ Order greedy_order(const std::vector<int>& domain, std::vector<std::vector<int>>
     const double bag = graph.bag(top.variable);
     order.cells += bag;
     order.largest = std::max(order.largest, bag);
-    if (order.cells > limit) {
+    const bool late = clock != nullptr && order.variables.size() % 256 == 0 && clock->expired();
+    if (order.cells > limit || late) {
       order.cells = unlimited;
       return order;
     }
@@ -184,8 +191,8 @@ Order greedy_order(const std::vector<int>& domain, std::vector<std::vector<int>>
   return order;
 }
 
-Order best_order(const Network& network, const std::vector<std::vector<int>>& sweeps,
-                 double enough) {
+Order best_order(const Network& network, const std::vector<std::vector<int>>& sweeps, double enough,
+                 const Clock& clock) {
   const std::vector<std::vector<int>> adjacency = adjacency_of(network);
   Order best;
   best.cells = unlimited;
@@ -193,9 +200,9 @@ Order best_order(const Network& network, const std::vector<std::vector<int>>& sw
     if (order.cells < best.cells) {
       best = std::move(order);
     }
-    return best.cells <= enough;
+    return best.cells <= enough || clock.expired();
   };
-  if (consider(greedy_order(network.domain, adjacency, Score::weight, best.cells, 0))) {
+  if (consider(greedy_order(network.domain, adjacency, Score::weight, best.cells, 0, &clock))) {
     return best;
   }
   for (const std::vector<int>& sweep : sweeps) {
@@ -204,7 +211,7 @@ Order best_order(const Network& network, const std::vector<std::vector<int>>& sw
     }
   }
   for (const Score score : {Score::fill, Score::weighted_fill, Score::fill_and_weight}) {
-    if (consider(greedy_order(network.domain, adjacency, score, best.cells, 0))) {
+    if (consider(greedy_order(network.domain, adjacency, score, best.cells, 0, &clock))) {
       return best;
     }
   }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "compiler/solver/exact/clock.hpp"
 #include "compiler/solver/exact/network.hpp"
 
 namespace systole::solver::exact {
@@ -29,12 +30,13 @@ Order simulate(const std::vector<int>& domain, std::vector<std::vector<int>> adj
 
 // Greedy: always eliminates a variable of least score. seed 0 breaks ties by number; other seeds perturb the scores.
 Order greedy_order(const std::vector<int>& domain, std::vector<std::vector<int>> adjacency,
-                   Score score, double limit, std::uint64_t seed);
+                   Score score, double limit, std::uint64_t seed, const Clock* clock = nullptr);
 
 // The best of all heuristics; `sweeps` holds orders to try besides the greedy ones. Stops searching when the total is
 // below `enough`.
-Order best_order(const Network& network, const std::vector<std::vector<int>>& sweeps,
-                 double enough);
+// When the clock runs out, what is known so far is returned; cells is infinite when that is nothing.
+Order best_order(const Network& network, const std::vector<std::vector<int>>& sweeps, double enough,
+                 const Clock& clock);
 
 // What eliminating in this order needs at once: live tables of `cell_bytes` per cell plus the kept choices.
 double bytes_needed(const Network& network, const Order& order, double cell_bytes);

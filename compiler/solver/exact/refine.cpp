@@ -1,0 +1,185 @@
+#include "compiler/solver/exact/refine.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "compiler/solver/exact/attempt.hpp"
+#include "compiler/solver/exact/mini_buckets.hpp"
+#include "compiler/solver/exact/neighbourhood.hpp"
+#include "compiler/solver/exact/search.hpp"
+
+namespace systole::solver::exact {
+namespace {
+
+constexpr int sweeps_per_round = 10;
+constexpr std::int64_t default_work = 4'000'000'000;  // cells, when neither work nor seconds are given
+constexpr std::int64_t cells_per_round = 100'000'000;
+constexpr double first_group = 2e4;  // mini-bucket limits: first, growth per round, last
+constexpr double group_growth = 8;
+constexpr double last_group = 1e7;
+constexpr int conflicts_per_call = 1'000'000;
+constexpr std::size_t few = 8;  // different positive costs: the sign of a combinatorial core
+
+// Unit-like costs make bounds by cost splitting useless and cores short.
+bool few_costs(const State& state) {
+  std::set<Cost> seen;
+  const auto collect = [&](const std::vector<Cost>& costs) {
+    for (const Cost cost : costs) {
+      if (cost > 0 && cost < infinity && seen.size() <= few) {
+        seen.insert(cost);
+      }
+    }
+  };
+  collect(state.flat.row_cost);
+  collect(state.flat.conversion);
+  return seen.size() <= few;
+}
+
+class Refinement {
+ public:
+  Refinement(State& state, Dual& dual) : state_(state), dual_(dual) {
+    limit_ = state.budget.work > 0       ? state.budget.work
+             : state.budget.seconds > 0 ? std::int64_t{1} << 60
+                                         : default_work;
+  }
+
+  void run() {
+    double group = first_group;
+    Cost last_lower = 0;
+    std::size_t last_rows = live_rows();
+    Plan plan = plan_elimination(state_, dual_, 1e7);
+    for (std::uint64_t round = 1; !state_.stopped() && work_ < limit_; ++round) {
+      neighbourhoods(plan, round);
+      if (group <= last_group && !state_.stopped()) {
+        bound_by_groups(plan, group);
+        group *= group_growth;
+      } else if (state_.lower == last_lower && round > 40 && state_.budget.seconds <= 0) {
+        break;  // nothing has moved for long
+      }
+      last_lower = state_.lower;
+      for (int i = 0; i < 3 && round <= 4 && !state_.stopped(); ++i) {
+        ascend(state_, dual_);
+      }
+      if (state_.stopped()) {
+        return;
+      }
+      if (live_rows() != last_rows || round <= 4) {
+        last_rows = live_rows();
+        plan = plan_elimination(state_, dual_, 1e7);
+      } else {
+        plan.incumbent = values_of(plan.residual, state_.live, state_.known());
+      }
+    }
+  }
+
+ private:
+  [[nodiscard]] std::size_t live_rows() const {
+    std::size_t rows = 0;
+    for (const int count : state_.live.count) {
+      rows += static_cast<std::size_t>(count);
+    }
+    return rows;
+  }
+
+  void neighbourhoods(const Plan& plan, std::uint64_t seed) {
+    std::vector<int> values = plan.incumbent;
+    std::size_t variables = 0;
+    for (const Part& part : plan.parts) {
+      variables += part.variables.size();
+    }
+    for (const Part& part : plan.parts) {
+      std::vector<int> mine;
+      for (const int v : part.variables) {
+        mine.push_back(values[Flat::at(v)]);
+      }
+      const auto share = static_cast<std::int64_t>(static_cast<double>(cells_per_round) *
+                                                   static_cast<double>(mine.size()) /
+                                                   static_cast<double>(std::max<std::size_t>(1, variables)));
+      const Improvement step =
+          improve_by_neighbourhoods(part.network, mine, share, seed, state_.clock);
+      state_.count("neighbourhoods", step.solved);
+      state_.count("cells", step.cells);
+      work_ += share;
+      for (std::size_t i = 0; i < mine.size(); ++i) {
+        values[Flat::at(part.variables[i])] = mine[i];
+      }
+    }
+    const std::vector<int> rows = rows_of(plan.residual, state_.live, values);
+    LocalSearch polished(state_.flat, &state_.live.row_alive);
+    for (int op = 0; op < state_.flat.operators; ++op) {
+      polished.choose(op, rows[Flat::at(op)]);
+    }
+    polished.improve_all(std::int64_t{1} << 40);
+    state_.offer(rows, Proof::bounds);
+    state_.offer(polished, Proof::bounds);
+  }
+
+  void bound_by_groups(const Plan& plan, double group) {
+    Cost sum = 0;
+    for (std::size_t i = 0; i < plan.parts.size(); ++i) {
+      const Part& part = plan.parts[i];
+      if (plan.orders[i].variables.size() != part.variables.size()) {
+        return;  // no order was found in time
+      }
+      const MiniBuckets found = mini_buckets(part.network, plan.orders[i].variables, group,
+                                             plan.cap(part) + 1, state_.clock);
+      state_.count("mini_bucket_cells", found.cells);
+      work_ += found.cells;
+      if (!found.complete) {
+        return;
+      }
+      sum += part.network.constant + found.bound;
+    }
+    state_.raise(sum <= 0 ? 0 : (sum + plan.scale - 1) / plan.scale, Proof::elimination);
+  }
+
+  State& state_;
+  Dual& dual_;
+  std::int64_t limit_ = 0;
+  std::int64_t work_ = 0;
+};
+
+}  // namespace
+
+void ascend(State& state, Dual& dual) {
+  for (int i = 0; i < sweeps_per_round; ++i) {
+    dual.sweep();
+  }
+  state.count("sweeps", sweeps_per_round);
+  state.raise(dual.bound(), Proof::bounds);
+  LocalSearch search(state.flat, &state.live.row_alive);
+  dual.round(search);
+  state.count("rows_priced", search.improve_all(std::int64_t{1} << 40));
+  state.offer(search, Proof::bounds);
+  if (state.upper < infinity && !state.closed()) {
+    state.count("rows_pruned", dual.prune(state.live, state.upper));
+  }
+}
+
+bool try_elimination(State& state, const Dual& dual, double cells) {
+  const Plan plan = plan_elimination(state, dual, 2e5);
+  if (plan.cells > cells || plan.bytes > static_cast<double>(state.budget.memory_bytes)) {
+    return false;
+  }
+  state.count("variables", static_cast<std::int64_t>(plan.residual.network.domain.size()));
+  state.count("parts", static_cast<std::int64_t>(plan.parts.size()));
+  return eliminate_all(state, plan);
+}
+
+void refine(State& state, Dual& dual) {
+  const bool combinatorial = few_costs(state);
+  if (combinatorial && !state.stopped()) {
+    search(state, conflicts_per_call);
+  }
+  if (!state.stopped()) {
+    Refinement(state, dual).run();
+  }
+  if (!combinatorial && !state.stopped() && state.budget.seconds > 0) {
+    search(state, conflicts_per_call);
+  }
+  if (!state.closed()) {
+    state.note = state.clock.expired() ? "the clock ended the search" : "the work budget ended the search";
+  }
+}
+
+}  // namespace systole::solver::exact

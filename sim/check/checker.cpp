@@ -134,6 +134,11 @@ std::optional<Checker::Problem> Checker::check_array(const isa::Operation& opera
   if (const auto* load = std::get_if<isa::LoadStationary>(&operation)) {
     const PartitionSet rows =
         partition_range(load->stationary.partition, load->stationary.partitions);
+    const int end = load->column + static_cast<int>(isa::free_elements(load->stationary));
+    if (last_load_.covers(rows, load->column, end)) {
+      return std::nullopt;
+    }
+    last_load_ = {rows, load->column, end};
     const auto first = loaded_rows_.begin() + load->column;
     std::for_each(first, first + isa::free_elements(load->stationary),
                   [&rows](PartitionSet& set) { set.add(rows); });
@@ -146,8 +151,10 @@ std::optional<Checker::Problem> Checker::check_array(const isa::Operation& opera
   const PartitionSet rows =
       partition_range(multiply->moving.partition, multiply->moving.partitions);
   const auto first = loaded_rows_.begin() + multiply->out.partition;
-  if (!std::all_of(first, first + multiply->out.partitions,
-                   [&rows](const PartitionSet& set) { return rows.within(set); })) {
+  const bool loaded = last_load_.covers(rows, multiply->out.partition,
+                                        multiply->out.partition + multiply->out.partitions);
+  if (!loaded && !std::all_of(first, first + multiply->out.partitions,
+                              [&rows](const PartitionSet& set) { return rows.within(set); })) {
     return Problem{FaultKind::uninitialised, "multiplies with weights that were never loaded"};
   }
   if (multiply->accumulate && !psum_started_.contains(footprint_of(multiply->out))) {

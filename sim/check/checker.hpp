@@ -33,6 +33,14 @@ class Checker {
   [[nodiscard]] std::optional<std::string> unwritten_output() const;
 
  private:
+  struct Rectangle {  // of the array
+    PartitionSet rows;
+    int column = 0;
+    int column_end = 0;
+    [[nodiscard]] bool covers(const PartitionSet& other, int from, int to) const {
+      return column <= from && to <= column_end && other.within(rows);
+    }
+  };
   struct Tensor {
     bool written_by_program = false;
     std::unique_ptr<Shadow> shadow;         // if written by the program
@@ -55,6 +63,7 @@ class Checker {
   WrittenSet psum_written_;
   WrittenSet psum_started_;
   std::vector<PartitionSet> loaded_rows_;  // per array column
+  Rectangle last_load_;                    // already in loaded_rows_
   std::vector<Tensor> tensors_;
 };
 

@@ -10,6 +10,27 @@ std::vector<std::int64_t> partitions_per_engine(const isa::DmaAccess& access,
                                                 const isa::Machine& machine) {
   const int per_engine =
       std::max(1, (machine.partitions + machine.dma_engines - 1) / machine.dma_engines);
+  std::vector<std::int64_t> count(static_cast<std::size_t>(machine.dma_engines), 0);
+  int across = 0;
+  isa::DmaDim step;
+  for (int d = 0; d < access.rank; ++d) {
+    const isa::DmaDim& dim = access.dims[static_cast<std::size_t>(d)];
+    if (dim.across && dim.extent > 1) {
+      ++across;
+      step = dim;
+    }
+  }
+  if (across == 0 ||
+      (across == 1 && step.stride == 1)) {  // neighbouring partitions: nearly every transfer
+    const int end = access.partition + (across == 0 ? 1 : step.extent);
+    for (int p = access.partition; p < end;) {
+      const int engine = p / per_engine;
+      const int stop = std::min(end, (engine + 1) * per_engine);
+      count[static_cast<std::size_t>(engine)] += stop - p;
+      p = stop;
+    }
+    return count;
+  }
   std::vector<bool> touched(static_cast<std::size_t>(machine.partitions), false);
   touched[static_cast<std::size_t>(access.partition)] = true;
   for (int d = 0; d < access.rank; ++d) {
@@ -28,7 +49,6 @@ std::vector<std::int64_t> partitions_per_engine(const isa::DmaAccess& access,
     }
     touched = std::move(next);
   }
-  std::vector<std::int64_t> count(static_cast<std::size_t>(machine.dma_engines), 0);
   for (std::size_t p = 0; p < touched.size(); ++p) {
     count[p / static_cast<std::size_t>(per_engine)] += touched[p] ? 1 : 0;
   }

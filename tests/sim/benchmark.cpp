@@ -1,0 +1,142 @@
+// Speed of the simulator, in seconds of processor time of one thread. Not a test: prints a table.
+#include <Eigen/Core>
+#include <cstdio>
+#include <ctime>
+#include <string>
+#include <vector>
+
+#include "isa/base/random.hpp"
+#include "isa/convert.hpp"
+#include "sim/simulate.hpp"
+#include "sim/validate/matmul.hpp"
+
+namespace {
+
+using namespace systole;
+using namespace systole::sim;
+
+double seconds() {
+  return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+}
+
+std::size_t instructions(const isa::Program& program) {
+  std::size_t count = 0;
+  for (const auto& stream : program.streams) {
+    count += stream.size();
+  }
+  return count;
+}
+
+struct Sample {
+  double time = 0;
+  std::size_t instructions = 0;
+  double tensor_cycles = 0;
+};
+
+Sample run(const std::vector<isa::Program>& programs, const isa::Machine& machine,
+           const Timing& timing, const Options& options, const Inputs& inputs = {}) {
+  Sample sample;
+  const double start = seconds();
+  for (const isa::Program& program : programs) {
+    const Outcome outcome = simulate(program, machine, timing, inputs, options);
+    if (outcome.status != Status::done) {
+      std::printf("%s\n", outcome.faults.empty() ? "not done" : outcome.faults[0].text.c_str());
+    }
+    sample.instructions += instructions(program);
+    sample.tensor_cycles += static_cast<double>(outcome.report.total.count()) / timing.tensor_ticks;
+  }
+  sample.time = seconds() - start;
+  return sample;
+}
+
+void print(const std::string& name, const Sample& sample) {
+  std::printf("%-52s %9zu instructions %8.3f s %7.2f M instructions/s %8.0f M tensor cycles/s\n",
+              name.c_str(), sample.instructions, sample.time,
+              static_cast<double>(sample.instructions) / sample.time / 1e6,
+              sample.tensor_cycles / sample.time / 1e6);
+  std::fflush(stdout);
+}
+
+Inputs random_inputs(const isa::Program& program) {
+  Random random(1);
+  Inputs inputs;
+  for (const isa::HbmTensor& tensor : program.tensors) {
+    if (tensor.role != isa::Role::input) {
+      continue;
+    }
+    auto& array = inputs.arrays[tensor.name];
+    array.resize(static_cast<std::size_t>(isa::storage_bytes(tensor)));
+    const auto size = static_cast<std::size_t>(isa::size_of(tensor.dtype));
+    for (std::size_t i = 0; i < array.size(); i += size) {
+      isa::store_double(tensor.dtype, random.uniform() - 0.5, array.data() + i);
+    }
+  }
+  return inputs;
+}
+
+// The products of one encoder layer of BERT-large over 512 tokens, 24 times.
+std::vector<isa::Program> bert_large(const isa::Machine& machine) {
+  std::vector<isa::Program> programs;
+  for (int layer = 0; layer < 24; ++layer) {
+    for (int i = 0; i < 4; ++i) {
+      programs.push_back(
+          blocked_product({1024, 512, 1024, isa::DType::bf16}, {1024, 512, 1024, 4}, machine));
+    }
+    programs.push_back(
+        blocked_product({4096, 512, 1024, isa::DType::bf16}, {1024, 512, 1024, 4}, machine));
+    programs.push_back(
+        blocked_product({1024, 512, 4096, isa::DType::bf16}, {1024, 512, 1024, 4}, machine));
+  }
+  return programs;
+}
+
+double eigen_product(int extent) {
+  Eigen::MatrixXf a = Eigen::MatrixXf::Random(extent, extent);
+  Eigen::MatrixXf b = Eigen::MatrixXf::Random(extent, extent);
+  Eigen::MatrixXf c(extent, extent);
+  const double start = seconds();
+  c.noalias() = a * b;
+  const double time = seconds() - start;
+  std::printf("Eigen, %d^3 fp32, as this project is compiled: %.3f s (%g)\n", extent, time,
+              static_cast<double>(c(0, 0)));
+  return time;
+}
+
+}  // namespace
+
+int main() {
+  const isa::Machine machine = isa::read_machine("trn2");
+  const Timing timing = read_timing("trn2");
+  Options time_only;
+  time_only.values = false;
+  time_only.checks = false;
+  Options checked = time_only;
+  checked.checks = true;
+  Options values = checked;
+  values.values = true;
+  Options functional = values;
+  functional.timing = false;
+  functional.checks = false;
+
+  const std::vector<isa::Program> cube{
+      resident_product({2048, 2048, 2048, isa::DType::bf16}, {512, 8, 4}, machine)};
+  print("2048^3 bf16, time only", run(cube, machine, timing, time_only));
+  print("2048^3 bf16, time and checks", run(cube, machine, timing, checked));
+  const Inputs inputs = random_inputs(cube[0]);
+  print("2048^3 bf16, values, time and checks", run(cube, machine, timing, values, inputs));
+  print("2048^3 bf16, values alone", run(cube, machine, timing, functional, inputs));
+  eigen_product(2048);
+
+  const std::vector<isa::Program> bert = bert_large(machine);
+  print("BERT-large products, time only", run(bert, machine, timing, time_only));
+  print("BERT-large products, time and checks", run(bert, machine, timing, checked));
+  for (const int batch : {1, 10, 100}) {
+    const std::vector<isa::Program> streamed{
+        streamed_product({1024, 1024, 1024, isa::DType::bf16}, {1, 2, 4, 8, batch}, machine)};
+    print("streamed 1024^3, " + std::to_string(batch) + " times, time only",
+          run(streamed, machine, timing, time_only));
+    print("streamed 1024^3, " + std::to_string(batch) + " times, time and checks",
+          run(streamed, machine, timing, checked));
+  }
+  return 0;
+}

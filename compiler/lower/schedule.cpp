@@ -1,10 +1,11 @@
 // From one sequential order to five instruction streams and the DMA rings.
 //
-// One walk over the tile program. Each instruction goes to the end of its engine's stream; what it
-// must wait for comes from schedule_dependences, the semaphores for it from schedule_sync. Every
-// stream keeps the sequential order, and every wait is for something earlier in it, so the program
-// cannot deadlock, and it is free of races because every dependence is either inside one engine or
-// covered by a chain of waits.
+// schedule_order chooses an order of all instructions and their engines; then one walk over that
+// order. Each instruction goes to the end of its engine's stream; what it must wait for comes from
+// schedule_dependences, the semaphores for it from schedule_sync. Every stream keeps the chosen
+// order, and every wait is for something earlier in it, so the program cannot deadlock, and it is
+// free of races because every dependence is either inside one engine or covered by a chain of
+// waits.
 //
 // Who triggers a transfer: a trigger whose operands are not ready blocks the stream it stands in.
 // Loads (from HBM) go to Sync, which does nothing else, so they run ahead of the computation as far
@@ -14,10 +15,10 @@
 // since transfers of one ring are done one after another. Indirect transfers can only start on
 // GpSimd.
 //
-// An instruction that several engines can execute goes where it is expected to be finished first,
-// by rough durations (schedule_engines). GpSimd is not a candidate: it would delay the stores, and
-// on v2 it shares Vector's port.
+// Of the engines that can execute an instruction, GpSimd is no candidate: it would delay the
+// stores, and on v2 it shares Vector's port.
 #include "compiler/lower/schedule_engines.hpp"
+#include "compiler/lower/schedule_order.hpp"
 #include "compiler/lower/schedule_sync.hpp"
 #include "compiler/lower/stages.hpp"
 
@@ -40,11 +41,6 @@ Rings rings_of(const isa::Machine& machine) {
   check(rings.count >= 1, "a machine without DMA rings");
   rings.loads = rings.count - std::max(1, rings.count / 3);
   return rings;
-}
-
-bool is_dma(const isa::Operation& operation) {
-  return std::holds_alternative<isa::Dma>(operation) ||
-         std::holds_alternative<isa::DmaIndirect>(operation);
 }
 
 void set_ring(isa::Operation& operation, int ring) {
@@ -88,7 +84,8 @@ class Scheduler {
         allocation_(allocation),
         machine_(machine),
         rings_(rings_of(machine)),
-        dependences_(tiles, allocation),
+        sequence_(choose_sequence(tiles, allocation, machine)),
+        dependences_(tiles, allocation, sequence_.order),
         synchronizer_(isa::engine_count + rings_.count) {}
 
   isa::Program run() {
@@ -97,112 +94,56 @@ class Scheduler {
     program_.fingerprint = isa::fingerprint(machine_);
     program_.tensors = tiles_.tensors;
     program_.sources = tiles_.sources;
-    for (std::size_t i = 0; i < tiles_.instructions.size(); ++i) {
-      append(i);
+    for (std::size_t place = 0; place < sequence_.order.size(); ++place) {
+      append(place);
     }
     synchronizer_.finish(program_);
     return std::move(program_);
   }
 
  private:
-  void append(std::size_t index) {
+  void append(std::size_t at) {
+    const std::uint32_t index = sequence_.order[at];
     const TileInstruction& item = tiles_.instructions[index];
     isa::Instruction instruction = item.instruction;
-    const Clock needs = dependences_.needs(index);
-    const std::int64_t ready = ready_time(needs);
-    int agent = 0;
-    if (is_dma(instruction.operation)) {
-      agent = trigger(instruction);
-    } else {
-      if (item.any_engine) {
-        choose_engine(instruction, ready);
-      }
-      agent = stream_of(instruction.engine);
+    instruction.engine = sequence_.engines[index];
+    int agent = stream_of(instruction.engine);
+    if (is_transfer(instruction.operation)) {
+      agent = isa::engine_count + next_ring(instruction.engine);
+      set_ring(instruction.operation, agent - isa::engine_count);
+    } else if (item.any_engine) {
+      std::optional<isa::Operation> operation =
+          as_executed_on(instruction.operation, instruction.engine, machine_);
+      check(operation.has_value(),
+            "an instruction was given to an engine that does not execute it");
+      instruction.operation = *std::move(operation);
     }
-    advance(agent, instruction, ready);
     place(instruction.operation, item.buffers, allocation_);
-    instruction.waits = synchronizer_.append(stream_of(instruction.engine), agent, needs);
-    dependences_.add(index, agent, synchronizer_.count(agent));
-    program_.streams[static_cast<std::size_t>(instruction.engine)].push_back(
-        std::move(instruction));
+    const int stream = stream_of(instruction.engine);
+    instruction.waits = synchronizer_.append(stream, agent, dependences_.needs(at));
+    dependences_.add(at, agent, synchronizer_.count(agent));
+    program_.streams[static_cast<std::size_t>(stream)].push_back(std::move(instruction));
   }
 
-  // Chooses stream and ring of a transfer; returns the ring's agent.
-  int trigger(isa::Instruction& instruction) {
-    const auto* dma = std::get_if<isa::Dma>(&instruction.operation);
-    const bool load = dma != nullptr && dma->source.space == isa::Space::hbm && rings_.loads > 0;
+  // The stream's rings in turn.
+  int next_ring(isa::Engine stream) {
+    const bool load = stream == isa::Engine::sync;
     const int first = load ? 0 : rings_.loads;
     const int count = load ? rings_.loads : rings_.count - rings_.loads;
     int& turn = load ? next_load_ : next_store_;
     const int ring = first + turn;
     turn = (turn + 1) % count;
-    instruction.engine = load ? isa::Engine::sync : isa::Engine::gpsimd;
-    set_ring(instruction.operation, ring);
-    return isa::engine_count + ring;
-  }
-
-  void choose_engine(isa::Instruction& instruction, std::int64_t ready) const {
-    std::optional<isa::Operation> best;
-    isa::Engine best_engine = instruction.engine;
-    std::int64_t best_time = 0;
-    for (const isa::Engine engine : {isa::Engine::vector, isa::Engine::scalar}) {
-      std::optional<isa::Operation> operation =
-          as_executed_on(instruction.operation, engine, machine_);
-      if (!operation) {
-        continue;
-      }
-      const std::int64_t time = std::max(ready, time_of(stream_of(engine))) +
-                                switch_time(*operation) +
-                                estimated_ticks(*operation, engine, machine_);
-      if (!best || time < best_time || (time == best_time && engine == instruction.engine)) {
-        best = std::move(operation);
-        best_engine = engine;
-        best_time = time;
-      }
-    }
-    if (best) {
-      instruction.operation = *std::move(best);
-      instruction.engine = best_engine;
-    }
-  }
-
-  // ---- the estimated clock: when each agent has finished each of its instructions
-  [[nodiscard]] std::int64_t time_of(int agent) const {
-    const auto& times = finished_[static_cast<std::size_t>(agent)];
-    return times.empty() ? 0 : times.back();
-  }
-  [[nodiscard]] std::int64_t ready_time(const Clock& needs) const {
-    std::int64_t ready = 0;
-    for (int a = 0; a < max_agents; ++a) {
-      if (needs.of(a) > 0) {
-        ready = std::max(ready, finished_[static_cast<std::size_t>(a)][needs.of(a) - 1]);
-      }
-    }
-    return ready;
-  }
-  // Of the Scalar engine's table, if the operation needs another one than is loaded.
-  [[nodiscard]] std::int64_t switch_time(const isa::Operation& operation) const {
-    const std::optional<isa::Function> table = table_of(operation);
-    return table && table != table_ ? table_load : 0;
-  }
-  void advance(int agent, const isa::Instruction& instruction, std::int64_t ready) {
-    const std::int64_t start = std::max(ready, time_of(agent)) + switch_time(instruction.operation);
-    if (const std::optional<isa::Function> table = table_of(instruction.operation)) {
-      table_ = table;
-    }
-    finished_[static_cast<std::size_t>(agent)].push_back(
-        start + estimated_ticks(instruction.operation, instruction.engine, machine_));
+    return ring;
   }
 
   const TileProgram& tiles_;
   const Allocation& allocation_;
   const isa::Machine& machine_;
   Rings rings_;
+  Sequence sequence_;
   Dependences dependences_;
   Synchronizer synchronizer_;
   isa::Program program_;
-  std::array<std::vector<std::int64_t>, max_agents> finished_;
-  std::optional<isa::Function> table_;  // loaded into the Scalar engine
   int next_load_ = 0;
   int next_store_ = 0;
 };

@@ -24,24 +24,6 @@ bool same_pattern(const Touch& a, const Touch& b) {
 
 }  // namespace
 
-void History::collect(const Touch& touch, Clock& needs) const {
-  auto it = segments_.upper_bound(touch.bytes.begin);
-  if (it != segments_.begin()) {
-    --it;
-  }
-  for (; it != segments_.end() && it->first < touch.bytes.end; ++it) {
-    if (it->second.end <= touch.bytes.begin) {
-      continue;
-    }
-    for (const Record& old : it->second.records) {
-      if ((touch.write || old.touch.write) && needs.of(old.agent) < old.count &&
-          may_overlap(touch, old.touch)) {
-        needs.raise(old.agent, old.count);
-      }
-    }
-  }
-}
-
 void History::split(std::int64_t at) {
   auto it = segments_.lower_bound(at);
   if (it == segments_.begin()) {
@@ -81,8 +63,19 @@ bool History::replaces(const Record& fresh, const Record& old) {
          (fresh.exact || same_pattern(fresh.touch, old.touch));
 }
 
-void History::coarsen(Segment& segment, std::int64_t begin) {
+void History::coarsen(Segment& segment, std::int64_t begin, Joiner* joiner) {
   std::vector<Record> merged;
+  if (joiner != nullptr) {
+    std::vector<std::uint32_t> counts;
+    for (const Record& old : segment.records) {
+      counts.push_back(old.count);
+    }
+    const std::uint32_t all = joiner->join(counts);
+    segment.records.resize(1);
+    segment.records[0].touch.write = true;
+    segment.records[0].agent = static_cast<int>(all);
+    segment.records[0].count = all;
+  }
   for (const Record& old : segment.records) {
     const auto same = std::find_if(merged.begin(), merged.end(), [&old](const Record& other) {
       return other.agent == old.agent && other.touch.write == old.touch.write;
@@ -103,7 +96,7 @@ void History::coarsen(Segment& segment, std::int64_t begin) {
   segment.records = std::move(merged);
 }
 
-void History::record(Segment& segment, const Record& fresh, std::int64_t begin) {
+void History::record(Segment& segment, const Record& fresh, std::int64_t begin, Joiner* joiner) {
   std::erase_if(segment.records, [&fresh](const Record& old) { return replaces(fresh, old); });
   const auto coarse =
       std::find_if(segment.records.begin(), segment.records.end(), [&fresh](const Record& old) {
@@ -115,18 +108,18 @@ void History::record(Segment& segment, const Record& fresh, std::int64_t begin) 
   }
   segment.records.push_back(fresh);
   if (segment.records.size() > segment_limit) {
-    coarsen(segment, begin);
+    coarsen(segment, begin, joiner);
   }
 }
 
-void History::add(const Touch& touch, int agent, std::uint32_t count) {
+void History::add(const Touch& touch, int agent, std::uint32_t count, Joiner* joiner) {
   const Record fresh{touch, agent, count, fills_its_range(touch), false};
   cover(touch.bytes);
   bool alone = true;
   const auto first = segments_.lower_bound(touch.bytes.begin);
   auto it = first;
   for (; it != segments_.end() && it->first < touch.bytes.end; ++it) {
-    record(it->second, fresh, it->first);
+    record(it->second, fresh, it->first, joiner);
     alone = alone && it->second.records.size() == 1 && !it->second.records.front().coarse;
   }
   if (alone && first != segments_.end()) {  // nothing but this access is left: one segment again
@@ -135,51 +128,20 @@ void History::add(const Touch& touch, int agent, std::uint32_t count) {
   }
 }
 
-Clock Dependences::Ground::inherit(std::int64_t begin, std::int64_t end) const {
-  Clock clock;
-  auto it = stretches_.upper_bound(begin);
-  if (it != stretches_.begin()) {
-    --it;
-  }
-  for (; it != stretches_.end() && it->first < end; ++it) {
-    if (it->second.end > begin) {
-      clock.join(it->second.clock);
-    }
-  }
-  return clock;
-}
-
-void Dependences::Ground::leave(std::int64_t begin, std::int64_t end, const Clock& clock) {
-  auto it = stretches_.lower_bound(begin);
-  if (it != stretches_.begin()) {
-    if (const auto before = std::prev(it); before->second.end > begin) {
-      if (before->second.end > end) {
-        stretches_.emplace(end, before->second);
-      }
-      before->second.end = begin;
-    }
-  }
-  it = stretches_.lower_bound(begin);
-  while (it != stretches_.end() && it->first < end) {
-    if (it->second.end > end) {
-      stretches_.emplace(end, it->second);
-    }
-    it = stretches_.erase(it);
-  }
-  stretches_.emplace(begin, Stretch{end, clock});
-}
-
-Dependences::Dependences(const TileProgram& program, const Allocation& allocation)
+Dependences::Dependences(const TileProgram& program, const Allocation& allocation,
+                         const Order& order)
     : program_(program),
       allocation_(allocation),
+      order_(order),
       last_use_(program.buffers.size()),
       buffers_(program.buffers.size()),
       tensors_(program.tensors.size()) {
-  for (std::size_t i = 0; i < program.instructions.size(); ++i) {
-    for (const BufferId id : program.instructions[i].buffers) {
-      last_use_[id] = i;
+  for (std::size_t place = 0; place < order.size(); ++place) {
+    const TileInstruction& item = program.instructions[order[place]];
+    for (const BufferId id : item.buffers) {
+      last_use_[id] = place;
     }
-    for_each_touch(program.instructions[i], [this](const Touch& touch) {
+    for_each_touch(item, [this](const Touch& touch) {
       if (touch.write && touch.tensor.valid() && tensors_[touch.tensor.index()] == nullptr) {
         tensors_[touch.tensor.index()] = std::make_unique<History>();
       }
@@ -192,18 +154,19 @@ Dependences::Live& Dependences::live(BufferId id) {
   if (slot == nullptr) {
     slot = std::make_unique<Live>();
     const std::int64_t at = allocation_.offsets[id];
-    slot->inherited = ground(id).inherit(at, at + program_.buffers[id].bytes);
+    ground(id).inherit(at, at + program_.buffers[id].bytes,
+                       [&slot](const Clock& clock) { slot->inherited.join(clock); });
   }
   return *slot;
 }
 
-Clock Dependences::needs(std::size_t index) {
+Clock Dependences::needs(std::size_t place) {
   Clock needs;
-  for_each_touch(program_.instructions[index], [&](const Touch& touch) {
+  for_each_touch(program_.instructions[order_[place]], [&](const Touch& touch) {
     if (touch.buffer.valid()) {
-      const Live& place = live(touch.buffer);
-      needs.join(place.inherited);
-      place.history.collect(touch, needs);
+      const Live& live_buffer = live(touch.buffer);
+      needs.join(live_buffer.inherited);
+      live_buffer.history.collect(touch, needs);
     } else if (tensors_[touch.tensor.index()] != nullptr) {
       tensors_[touch.tensor.index()]->collect(touch, needs);
     }
@@ -211,19 +174,19 @@ Clock Dependences::needs(std::size_t index) {
   return needs;
 }
 
-void Dependences::add(std::size_t index, int agent, std::uint32_t count) {
-  const TileInstruction& item = program_.instructions[index];
+void Dependences::add(std::size_t place, int agent, std::uint32_t count) {
+  const TileInstruction& item = program_.instructions[order_[place]];
   for_each_touch(item, [&](const Touch& touch) {
     if (touch.buffer.valid()) {
-      Live& place = live(touch.buffer);
-      place.history.add(touch, agent, count);
-      place.all.raise(agent, count);
+      Live& tenant = live(touch.buffer);
+      tenant.history.add(touch, agent, count);
+      tenant.all.raise(agent, count);
     } else if (tensors_[touch.tensor.index()] != nullptr) {
       tensors_[touch.tensor.index()]->add(touch, agent, count);
     }
   });
   for (const BufferId id : item.buffers) {
-    if (last_use_[id] == index && buffers_[id.index()] != nullptr) {
+    if (last_use_[id] == place && buffers_[id.index()] != nullptr) {
       const std::int64_t at = allocation_.offsets[id];
       ground(id).leave(at, at + program_.buffers[id].bytes, buffers_[id.index()]->all);
       buffers_[id.index()].reset();

@@ -11,8 +11,8 @@ constexpr std::array<std::int64_t, isa::engine_count> ticks_per_cycle = {2, 5, 4
 constexpr std::int64_t shortest = 64;       // cycles between two instructions of one engine
 constexpr std::int64_t overhead = 60;       // cycles of opening an access that stay visible
 constexpr std::int64_t gpsimd_start = 150;  // cycles
-constexpr std::int64_t dma_latency = 8000;  // ticks from trigger to consumer
 constexpr std::int64_t dma_bytes_per_ktick = 48000;  // all engines together
+constexpr std::int64_t dma_ticks_per_row = 22;       // descriptors, all engines together
 
 struct Shape {
   std::int64_t elements = 0;  // of the largest operand, per partition
@@ -92,10 +92,12 @@ std::int64_t estimated_ticks(const isa::Operation& operation, isa::Engine engine
   if (const auto* dma = std::get_if<isa::Dma>(&operation)) {
     const std::int64_t bytes =
         isa::elements(dma->destination) * isa::size_of(dma->destination.dtype);
-    return dma_latency + bytes * 1000 / dma_bytes_per_ktick;
+    return std::max(bytes * 1000 / dma_bytes_per_ktick,
+                    isa::rows(dma->source, dma->destination) * dma_ticks_per_row);
   }
-  if (std::holds_alternative<isa::DmaIndirect>(operation)) {
-    return 2 * dma_latency;
+  if (const auto* indirect = std::get_if<isa::DmaIndirect>(&operation)) {
+    return isa::elements(indirect->rows_side) * isa::size_of(indirect->rows_side.dtype) * 1000 /
+           dma_bytes_per_ktick;
   }
   const Shape shape = shape_of(operation);
   const std::int64_t period = ticks_per_cycle[static_cast<std::size_t>(engine)];

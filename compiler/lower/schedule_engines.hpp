@@ -14,8 +14,13 @@
 
 namespace systole::lower {
 
+// A transfer: the time of its bytes; it takes trigger_ticks of the triggering engine, and is
+// complete transfer_latency after its last byte's turn.
 [[nodiscard]] std::int64_t estimated_ticks(const isa::Operation& operation, isa::Engine engine,
                                            const isa::Machine& machine);
+
+inline constexpr std::int64_t trigger_ticks = 280;
+inline constexpr std::int64_t transfer_latency = 7300;
 
 // The function whose table the Scalar engine needs for the operation; loading another one than the
 // last takes table_load ticks. Plain copies (with scale and bias) need none.

@@ -1,0 +1,30 @@
+// In which order the instructions go into the streams, and on which engine those run that several
+// can execute.
+//
+// List scheduling over the precedence graph: time advances by rough durations (schedule_engines);
+// whenever an engine is free it takes the oldest of its instructions whose operands are ready then.
+// So a stream is not held up by an instruction that waits while a later one could go: loads and
+// their preparations run ahead, work of neighbouring operators overlaps. The order is one of all
+// instructions, consistent with every dependence. Deterministic; n log n.
+#pragma once
+
+#include "compiler/lower/schedule_dependences.hpp"
+#include "isa/machine.hpp"
+
+namespace systole::lower {
+
+struct Sequence {
+  Order order;
+  std::vector<isa::Engine> engines;  // by instruction index: whose stream it goes into
+};
+
+[[nodiscard]] Sequence choose_sequence(const TileProgram& program, const Allocation& allocation,
+                                       const isa::Machine& machine);
+
+// The engine that triggers a transfer: Sync loads from HBM, GpSimd all else (with one ring only,
+// everything).
+[[nodiscard]] isa::Engine trigger_engine(const isa::Operation& operation,
+                                         const isa::Machine& machine);
+[[nodiscard]] bool is_transfer(const isa::Operation& operation);
+
+}  // namespace systole::lower

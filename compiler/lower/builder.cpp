@@ -486,6 +486,25 @@ void Builder::relabel(graph::TensorId from, graph::TensorId to) {
   state_->emit_dma({between, destination, rows(b, false)});
 }
 
+void Builder::move_through_hbm(graph::TensorId from, graph::TensorId to) {
+  const graph::Tensor& tensor = state_->laid.graph.tensors[to];
+  const View a = state_->view(from);
+  const View between = view_of(state_->laid.layouts[to], tensor.shape, false);
+  const View b = state_->view(to);
+  End storage;
+  storage.dtype = state_->laid.storage[to];
+  storage.tensor = state_->program.tensors.add(
+      hbm_tensor(state_->laid, to, isa::Role::scratch, tensor.name + "/ordered"));
+  Transfer out{state_->end(from), storage, {}};
+  Transfer in{storage, state_->end(to), {}};
+  for (std::size_t axis = 0; axis < tensor.shape.size(); ++axis) {
+    out.steps.push_back({tensor.shape[axis], a.axes[axis], between.axes[axis]});
+    in.steps.push_back({tensor.shape[axis], between.axes[axis], b.axes[axis]});
+  }
+  state_->emit_dma(out);
+  state_->emit_dma(in);
+}
+
 void Builder::bind(graph::TensorId tensor, isa::HbmTensor storage) {
   isa::TensorId& id = state_->tensors[state_->residency.root[tensor]];
   check(!id.valid(), "the storage of a tensor is bound once");

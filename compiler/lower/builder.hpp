@@ -168,6 +168,8 @@ class Builder {
   // A DMA between storage and storage: region of one tensor to a region of another (same counts), HBM or SBUF.
   void move(graph::TensorId from, const Walk& source, graph::TensorId to, const Walk& destination);
 
+  // A tensor to another of the same shape, by way of HBM storage in the order of the second.
+  void move_through_hbm(graph::TensorId from, graph::TensorId to);
   // The elements of one tensor to another in row-major order of both storages: a reshape between layouts in identity order,
   // or a change of element type under the same bytes. Through HBM where partitions do not nest.
   void relabel(graph::TensorId from, graph::TensorId to);

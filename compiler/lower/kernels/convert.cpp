@@ -39,7 +39,36 @@ class Conversion {
   }
 
  private:
+  // Elements of the longest rows that both layouts have in common, innermost.
+  [[nodiscard]] std::int64_t common_row() const {
+    const std::vector<int> a = long_axes(from_.free_axes);
+    const std::vector<int> b = long_axes(to_.free_axes);
+    std::int64_t row = 1;
+    for (std::size_t i = 1; i <= std::min(a.size(), b.size()) && a[a.size() - i] == b[b.size() - i];
+         ++i) {
+      row *= from_.shape[at(a[a.size() - i])];
+    }
+    return row;
+  }
+
+  // Transfers are spread over the engines by the partitions they reach: many short rows into few partitions would
+  // queue at one engine. They are first put in order in HBM, then read in rows.
+  [[nodiscard]] bool into_few_partitions() const {
+    constexpr std::int64_t short_row_bytes = 512;
+    constexpr std::int64_t few_rows = 64;
+    const std::int64_t machine = b_.machine().partitions;
+    const std::int64_t target = std::min(to_.partitions, machine);
+    const std::int64_t source = from_.resident ? std::min(from_.partitions, machine) : machine;
+    const std::int64_t row = common_row();
+    return to_.resident && 4 * target <= source &&
+           row * isa::size_of(to_.dtype) < short_row_bytes && product(to_.shape) / row > few_rows;
+  }
+
   void by_dma() {
+    if (into_few_partitions()) {
+      b_.move_through_hbm(from_.tensor, to_.tensor);
+      return;
+    }
     MoveBox box;
     box.source_begin.assign(from_.shape.size(), 0);
     box.destination_begin.assign(from_.shape.size(), 0);
@@ -116,7 +145,7 @@ class Conversion {
     const std::vector<int> to = long_axes(to_.partition_axes);
     const bool disjoint =
         std::ranges::none_of(from, [&](int axis) { return position_of(to, axis) >= 0; });
-    return exact && disjoint && !from.empty() && !to.empty();
+    return exact && disjoint && !(from.empty() && to.empty());
   }
 
   // First index of a chunk in the row-major order of the partition axes.

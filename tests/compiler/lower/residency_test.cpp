@@ -37,7 +37,7 @@ TEST_CASE("tensors stay while they fit; boundary tensors and what does not fit a
   graph.outputs = {output};
   graph.output_names = {"y"};
   const layout::LaidGraph laid = laid_by_rows(graph);
-  const Residency plan = plan_residency(laid, machine);
+  const Residency plan = plan_residency(laid, machine, default_resident_share, false);
   CHECK(plan.resident[input] == 0);
   CHECK(plan.resident[output] == 0);
   // Two of 1080 bytes fit beside the staging room; `first` lives through all of the others and gives way.

@@ -1,0 +1,230 @@
+#include "compiler/lower/fusion.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "compiler/lower/stages.hpp"
+#include "isa/base/random.hpp"
+#include "tests/compiler/lower/kernel_harness.hpp"
+
+namespace systole::test {
+namespace {
+
+using graph::Array;
+using graph::ElementType;
+using graph::Map;
+using graph::MapFunction;
+using graph::NodeId;
+using graph::Shape;
+using graph::TensorId;
+
+Array values(const Shape& shape, std::uint64_t seed, ElementType type = ElementType::f32) {
+  Array out = graph::make_array(type, shape);
+  Random random(seed);
+  for (std::int64_t i = 0; i < graph::elements(shape); ++i) {
+    graph::set(out, i,
+               type == ElementType::f32 ? random.uniform() * 4.0 - 2.0
+                                        : static_cast<double>(random.integer(0, 1)));
+  }
+  return out;
+}
+
+// A graph under construction with layouts.
+struct Laid {
+  layout::LaidGraph laid;
+  std::map<std::string, Array> inputs;
+  isa::DType dtype = isa::DType::f32;
+
+  void place(TensorId tensor, const layout::Layout& layout) {
+    laid.layouts.resize(laid.graph.tensors.size());
+    laid.storage.resize(laid.graph.tensors.size(), dtype);
+    laid.layouts[tensor] = layout;
+    laid.storage[tensor] =
+        laid.graph.tensors[tensor].type == ElementType::boolean ? isa::DType::b8 : dtype;
+  }
+  TensorId input(const std::string& name, const Shape& shape, const layout::Layout& layout,
+                 ElementType type = ElementType::f32) {
+    const TensorId id = graph::add_input(laid.graph, name, type, shape);
+    inputs[name] = values(shape, inputs.size() + 1, type);
+    place(id, layout);
+    return id;
+  }
+  TensorId constant(const std::string& name, const Shape& shape, const layout::Layout& layout) {
+    const TensorId id =
+        graph::add_constant(laid.graph, name, values(shape, 99 + laid.graph.tensors.size()));
+    place(id, layout);
+    return id;
+  }
+  TensorId node(graph::Op op, std::vector<TensorId> in, const layout::Layout& layout,
+                layout::Mechanism mechanism = layout::Mechanism::standard) {
+    const TensorId id = graph::add_node(laid.graph, "n", std::move(op), std::move(in));
+    laid.mechanisms.resize(laid.graph.nodes.size());
+    laid.predicted.resize(laid.graph.nodes.size());
+    laid.mechanisms[NodeId(laid.graph.nodes.size() - 1)] = mechanism;
+    place(id, layout);
+    return id;
+  }
+  void output(TensorId tensor) {
+    laid.graph.outputs.push_back(tensor);
+    laid.graph.output_names.push_back("out" + std::to_string(laid.graph.outputs.size()));
+  }
+};
+
+template <class Operation>
+std::int64_t count(const lower::TileProgram& program) {
+  return std::ranges::count_if(program.instructions, [](const lower::TileInstruction& item) {
+    return std::holds_alternative<Operation>(item.instruction.operation);
+  });
+}
+
+lower::TileProgram tiles(const layout::LaidGraph& laid, const isa::Machine& machine) {
+  return lower::tile(laid, lower::plan_residency(laid, machine), machine);
+}
+
+void expect_right(const Laid& test, const Tolerance& tolerance = {}) {
+  for (const std::string name : {"trn1", "toy"}) {
+    const std::string fault = fault_of(test.laid, test.inputs, isa::read_machine(name), tolerance);
+    CHECK_MESSAGE(fault.empty(), name << ": " << fault);
+  }
+}
+
+const layout::Layout channels{
+    {1, 0, 2, 3}, 1, 0};  // of [N, C, H, W]: channels across the partitions
+
+// Convolution, per-channel scale and shift, relu: the tail of a residual block.
+Laid convolution_with_tail(bool residual) {
+  Laid test;
+  const TensorId x = test.input("x", {1, 6, 5, 4}, channels);
+  const TensorId w = test.constant("w", {7, 6, 3, 3}, {{1, 0, 2, 3}, 1, 0});
+  const TensorId scale = test.constant("scale", {7, 1, 1}, {{0, 1, 2}, 1, 0});
+  const TensorId shift = test.constant("shift", {7, 1, 1}, {{0, 1, 2}, 1, 0});
+  const TensorId other = test.input("other", {1, 7, 5, 4}, channels);
+  const graph::Convolution op{{1, 1}, {1, 1}, {1, 1}, {1, 1}, 1};
+  TensorId y = test.node(op, {x, w}, channels, layout::Mechanism::rhs_stationary);
+  y = test.node(Map{MapFunction::multiply}, {y, scale}, channels);
+  y = test.node(Map{MapFunction::add}, {shift, y}, channels);
+  if (residual) {
+    y = test.node(Map{MapFunction::add}, {y, other}, channels);
+  }
+  y = test.node(Map{MapFunction::relu}, {y}, channels);
+  test.output(y);
+  return test;
+}
+
+}  // namespace
+
+TEST_CASE("scale, shift and relu take the place of the copies out of PSUM") {
+  const Laid test = convolution_with_tail(false);
+  expect_right(test);
+  const lower::TileProgram program = tiles(test.laid, isa::read_machine("trn1"));
+  CHECK(count<isa::Copy>(program) == 0);
+  CHECK(count<isa::TensorScalar>(program) == 0);
+  CHECK(count<isa::TensorTensor>(program) == 0);
+  CHECK(count<isa::Activation>(program) == 1);
+}
+
+TEST_CASE("a residual sum follows on the piece; nothing in between is stored") {
+  const Laid test = convolution_with_tail(true);
+  expect_right(test);
+  const lower::TileProgram program = tiles(test.laid, isa::read_machine("trn1"));
+  CHECK(count<isa::Copy>(program) == 0);
+  CHECK(count<isa::TensorTensor>(program) == 1);
+  CHECK(count<isa::TensorScalar>(program) == 2);  // scale and shift; relu
+  std::int64_t scratch_tensors = 0;
+  for (const isa::HbmTensor& tensor : program.tensors) {
+    scratch_tensors += tensor.role == isa::Role::scratch ? 1 : 0;
+  }
+  CHECK(scratch_tensors == 0);
+}
+
+TEST_CASE("chains of every kind of step give the reference's values") {
+  // Steps as functions of the chain's value v and another tensor of full shape f, a row r, a column c.
+  using Step = std::vector<std::pair<MapFunction, std::string>>;
+  const std::vector<Step> chains = {
+      {{MapFunction::multiply, "vc"}, {MapFunction::add, "vc"}, {MapFunction::gelu, "v"}},
+      {{MapFunction::add, "rv"}, {MapFunction::tanh, "v"}, {MapFunction::multiply, "vf"}},
+      {{MapFunction::subtract, "vc"}, {MapFunction::exp, "v"}, {MapFunction::divide, "vc"}},
+      {{MapFunction::subtract, "cv"}, {MapFunction::divide, "fv"}},
+      {{MapFunction::exp, "v"},
+       {MapFunction::negate, "v"},
+       {MapFunction::max, "vr"},
+       {MapFunction::square, "v"}},
+      {{MapFunction::abs, "v"}, {MapFunction::select, "bvf"}, {MapFunction::relu, "v"}},
+      {{MapFunction::copy, "v"}, {MapFunction::select, "bfv"}},
+      {{MapFunction::sigmoid, "v"}, {MapFunction::greater, "vf"}},
+      {{MapFunction::relu, "v"},
+       {MapFunction::add, "vs"},
+       {MapFunction::multiply, "sv"},
+       {MapFunction::add, "vv"}}};
+  for (const Step& chain : chains) {
+    for (const Shape& shape : std::vector<Shape>{{5, 7}, {130, 3}, {3, 150}}) {
+      for (const layout::Layout& layout :
+           {layout::Layout{{0, 1}, 1, 0}, layout::Layout{{1, 0}, 1, 0},
+            layout::Layout{{0, 1}, 0, 0}, layout::Layout{{0, 1}, 2, 0}}) {
+        Laid test;
+        const auto operand = [&](const std::string& name, const Shape& s,
+                                 ElementType type = ElementType::f32) {
+          return test.input(name, s, layout, type);
+        };
+        std::map<char, TensorId> known{
+            {'v', operand("x", shape)},         {'f', operand("f", shape)},
+            {'r', operand("r", {1, shape[1]})}, {'c', operand("c", {shape[0], 1})},
+            {'s', operand("s", {1, 1})},        {'b', operand("b", shape, ElementType::boolean)}};
+        for (const auto& [function, arguments] : chain) {
+          std::vector<TensorId> in;
+          for (const char argument : arguments) {
+            in.push_back(known[argument]);
+          }
+          known['v'] = test.node(Map{function}, in, layout);
+        }
+        test.output(known['v']);
+        expect_right(test, {1e-3, 1e-4});
+        test.dtype = isa::DType::bf16;
+      }
+    }
+  }
+}
+
+TEST_CASE("a value with two readers, an output or another layout is stored") {
+  Laid test;
+  const layout::Layout rows{{0, 1}, 1, 0};
+  const TensorId x = test.input("x", {4, 6}, rows);
+  const TensorId a = test.node(Map{MapFunction::exp}, {x}, rows);   // read twice
+  const TensorId b = test.node(Map{MapFunction::relu}, {a}, rows);  // an output
+  const TensorId c =
+      test.node(Map{MapFunction::tanh}, {b}, rows);  // follows nothing; its reader is another shape
+  const TensorId d = test.node(Map{MapFunction::add}, {a, c}, rows);
+  test.output(b);
+  test.output(d);
+  IdVector<TensorId, TensorId> roots(test.laid.graph.tensors.size());
+  for (const TensorId tensor : test.laid.graph.tensors.ids()) {
+    roots[tensor] = tensor;
+  }
+  const lower::Fusion fusion = lower::plan_fusion(test.laid, roots);
+  CHECK(fusion.inlined[a] == 0);
+  CHECK(fusion.inlined[b] == 0);
+  CHECK(fusion.inlined[c] != 0);  // d has all it needs when c is made
+  CHECK(fusion.host[test.laid.graph.tensors[d].producer] == test.laid.graph.tensors[c].producer);
+  expect_right(test);
+}
+
+TEST_CASE("a follower waits for the last of its producers") {
+  Laid test;
+  const layout::Layout rows{{0, 1}, 1, 0};
+  const TensorId x = test.input("x", {4, 6}, rows);
+  const TensorId a = test.node(Map{MapFunction::exp}, {x}, rows);
+  const TensorId b = test.node(Map{MapFunction::tanh}, {x}, rows);
+  const TensorId c = test.node(Map{MapFunction::add}, {a, b}, rows);
+  test.output(c);
+  IdVector<TensorId, TensorId> roots(test.laid.graph.tensors.size());
+  for (const TensorId tensor : test.laid.graph.tensors.ids()) {
+    roots[tensor] = tensor;
+  }
+  const lower::Fusion fusion = lower::plan_fusion(test.laid, roots);
+  CHECK(fusion.inlined[a] == 0);
+  CHECK(fusion.inlined[b] != 0);
+  expect_right(test);
+}
+
+}  // namespace systole::test

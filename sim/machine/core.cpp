@@ -17,7 +17,7 @@ Core::Core(const isa::Program& program, const isa::Machine& machine, const Timin
       dma_(machine, timing, *this,
            {[this](const TransferEnd& end) { on_transfer_end(end); },
             [this](isa::SourceId source, Ticks from, Ticks until) {
-              attribution_.serve(Attribution::dma_lane, source, from, until);
+              attribution_.serve_dma(source, from, until);
             }}),
       shared_{program,
               machine,

@@ -11,7 +11,10 @@ Dma::Dma(const isa::Machine& machine, const Timing& timing, Clock& clock, Listen
       clock_(clock),
       listener_(std::move(listener)),
       quantum_(ticks_of_ns(timing, timing.dma_quantum_ns)),
+      lookahead_(std::min(ticks_of_ns(timing, timing.dma_start_ns),
+                          ticks_of_ns(timing, timing.dma_completion_ns))),
       engines_(static_cast<std::size_t>(machine.dma_engines)),
+      due_(static_cast<std::size_t>(machine.dma_engines), never),
       order_(static_cast<std::size_t>(machine.dma_rings)),
       ring_reports_(static_cast<std::size_t>(machine.dma_rings)) {
   for (Engine& engine : engines_) {
@@ -30,21 +33,26 @@ std::uint32_t Dma::new_transfer() {
   return index;
 }
 
-std::int64_t Dma::descriptor_time(const TransferShape& shape, int rings, int busy) const {
+Dma::Rates Dma::rates_of(const TransferShape& shape) const {
+  const auto ticks = [this](double ns) {
+    return static_cast<std::int64_t>(std::llround(ns * timing_.tick_ghz * (1 << fraction_bits)));
+  };
   const auto bytes = static_cast<double>(shape.descriptor_bytes);
-  double ns = bytes / (timing_.dma_engine_bytes_per_ns * shape.rate_fraction);
-  if (const std::int64_t hbm = shape.hbm_read + shape.hbm_written; hbm > 0 && shape.bytes > 0) {
-    const double hbm_bytes = bytes * static_cast<double>(hbm) / static_cast<double>(shape.bytes);
-    ns = std::max(ns, hbm_bytes * busy / timing_.hbm_bytes_per_ns);
-  }
+  Rates rates;
+  double alone = bytes / (timing_.dma_engine_bytes_per_ns * shape.rate_fraction);
   if (shape.pays_row_floor) {
-    ns = std::max({ns, timing_.dma_row_ns, timing_.dma_ring_row_ns / rings});
+    alone = std::max(alone, timing_.dma_row_ns);
+    rates.ring = ticks(timing_.dma_ring_row_ns);
   }
   if (timing_.short_row_bytes_per_ns > 0 && shape.descriptor_bytes < timing_.short_row_bytes) {
-    ns = std::max(ns, bytes * machine_.dma_engines / timing_.short_row_bytes_per_ns);
+    alone = std::max(alone, bytes * machine_.dma_engines / timing_.short_row_bytes_per_ns);
   }
-  const double ticks = ns * timing_.tick_ghz * (1 << fraction_bits);
-  return std::max<std::int64_t>(1, std::llround(ticks));
+  rates.alone = std::max<std::int64_t>(1, ticks(alone));
+  if (const std::int64_t hbm = shape.hbm_read + shape.hbm_written; hbm > 0 && shape.bytes > 0) {
+    rates.hbm = ticks(bytes * static_cast<double>(hbm) / static_cast<double>(shape.bytes) /
+                      timing_.hbm_bytes_per_ns);
+  }
+  return rates;
 }
 
 Ticks Dma::service_end(const Engine& engine) const {
@@ -58,7 +66,7 @@ void Dma::trigger(const TransferShape& shape, int ring, isa::SourceId source,
   const auto r = static_cast<std::size_t>(ring);
   const std::uint32_t index = new_transfer();
   Transfer& transfer = transfers_[index];
-  transfer.shape = shape;
+  transfer.rates = rates_of(shape);
   transfer.end = {source, signal, ring, tag, {}, {}};
   ++open_;
   order_[r].waiting.push_back(index);
@@ -78,11 +86,11 @@ void Dma::trigger(const TransferShape& shape, int ring, isa::SourceId source,
     queue.parts.push_back({index, shape.share[e], arrival});
     ++transfer.open_parts;
     if (!engine.busy) {
-      engine.due = std::min(engine.due, arrival);
+      due_[e] = std::min(due_[e], arrival);
     } else if (engine.alone && engine.ring != ring) {
-      make_room(engine, arrival);
+      make_room(e, arrival);
     }
-    clock_.wake(dma_unit, engine.due);
+    clock_.wake(dma_unit, due_[e]);
     arrival += stagger;
   }
   if (transfer.open_parts == 0) {  // nothing to move: complete after the start-up
@@ -92,8 +100,9 @@ void Dma::trigger(const TransferShape& shape, int ring, isa::SourceId source,
 }
 
 // An engine that serves one ring for long stops at the next descriptor after another ring's work arrives.
-void Dma::make_room(Engine& engine, Ticks arrival) {
-  if (arrival >= engine.due) {
+void Dma::make_room(std::size_t index, Ticks arrival) {
+  Engine& engine = engines_[index];
+  if (arrival >= due_[index]) {
     return;
   }
   const std::int64_t passed = std::max<std::int64_t>(0, (arrival - engine.start).count())
@@ -103,26 +112,31 @@ void Dma::make_room(Engine& engine, Ticks arrival) {
   Queue& queue = engine.queues[static_cast<std::size_t>(engine.ring)];
   queue.parts[queue.head].descriptors += engine.serving - kept;
   engine.serving = kept;
-  engine.due = service_end(engine);
+  due_[index] = service_end(engine);
 }
 
 void Dma::step(Ticks now) {
-  Ticks next = never;
-  for (Engine& engine : engines_) {
-    if (engine.due <= now) {
-      if (engine.busy) {
-        finish_service(engine, now);
+  const Ticks horizon = now + lookahead_;
+  for (;;) {
+    const auto first =
+        std::min_element(due_.begin(), due_.end());  // the lowest number of those due together
+    if (*first > horizon) {
+      if (*first < never) {
+        clock_.wake(dma_unit, *first);
       }
-      start_service(engine, now);
+      return;
     }
-    next = std::min(next, engine.due);
-  }
-  if (next < never) {
-    clock_.wake(dma_unit, next);
+    const auto index = static_cast<std::size_t>(first - due_.begin());
+    const Ticks at = *first;
+    if (engines_[index].busy) {
+      finish_service(index, at);
+    }
+    start_service(index, at);
   }
 }
 
-void Dma::finish_service(Engine& engine, Ticks now) {
+void Dma::finish_service(std::size_t number, Ticks now) {
+  Engine& engine = engines_[number];
   engine.busy = false;
   engine_busy_ += now - engine.start;
   if (--busy_engines_ == 0) {
@@ -147,17 +161,19 @@ void Dma::finish_service(Engine& engine, Ticks now) {
   part_done(index, now);
 }
 
-void Dma::start_service(Engine& engine, Ticks now) {
+void Dma::start_service(std::size_t number, Ticks now) {
+  Engine& engine = engines_[number];
+  Ticks& due = due_[number];
   int active = 0;
   int first = -1;   // ring with work
   int chosen = -1;  // the first of them after the one served last
-  engine.due = never;
+  due = never;
   for (std::size_t r = engine.queued.first(); r < RingSet::capacity; r = engine.queued.next(r)) {
     const int ring = static_cast<int>(r);
     const Queue& queue = engine.queues[static_cast<std::size_t>(ring)];
     const Ticks arrival = queue.parts[queue.head].arrival;
     if (arrival > now) {
-      engine.due = std::min(engine.due, arrival);
+      due = std::min(due, arrival);
       continue;
     }
     ++active;
@@ -182,19 +198,19 @@ void Dma::start_service(Engine& engine, Ticks now) {
   engine.start = now;
   engine.ring = chosen;
   engine.last_ring = chosen;
-  engine.each = descriptor_time(transfer.shape, active, busy_engines_);
+  engine.each = transfer.rates.time(active, busy_engines_);
   // Alone, the whole part is one turn; it ends early if another ring's work arrives.
   const std::int64_t turn = quantum_.count() << fraction_bits;
   engine.serving = active == 1 ? part.descriptors
                                : std::clamp<std::int64_t>(turn / engine.each, 1, part.descriptors);
   part.descriptors -= engine.serving;
-  const Ticks next_arrival = engine.due;
+  const Ticks next_arrival = due;
   engine.alone = active == 1;
-  engine.due = service_end(engine);
+  due = service_end(engine);
   if (engine.alone) {
-    make_room(engine, next_arrival);
+    make_room(number, next_arrival);
   }
-  listener_.served(transfer.end.source, now, engine.due);
+  listener_.served(transfer.end.source, now, due);
 }
 
 void Dma::part_done(std::uint32_t index, Ticks now) {

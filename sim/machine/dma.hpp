@@ -8,6 +8,7 @@
 // one ring may overlap.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -69,7 +70,9 @@ class Dma {
 
   void trigger(const TransferShape& shape, int ring, isa::SourceId source, isa::SemaphoreId signal,
                std::int64_t tag, Ticks now);
-  // Does everything that is due at `now`.
+  // Does everything that is due at `now`, and what is due in the lookahead: nothing that happens to a transfer is seen by
+  // an engine before the completion time, and no trigger reaches a DMA engine before the start-up time. So the system
+  // may run ahead of the rest of the machine by the smaller of the two, without a kernel event for each of its own.
   void step(Ticks now);
 
   [[nodiscard]] bool idle() const { return open_ == 0; }
@@ -77,16 +80,30 @@ class Dma {
   [[nodiscard]] Ticks engine_busy() const { return engine_busy_; }
   [[nodiscard]] Ticks any_busy() const { return any_busy_; }
   // Engine time of one descriptor of the shape with `rings` rings active on the engine and `busy` engines at work.
-  [[nodiscard]] std::int64_t descriptor_time(const TransferShape& shape, int rings, int busy) const;
+  [[nodiscard]] std::int64_t descriptor_time(const TransferShape& shape, int rings,
+                                             int busy) const {
+    return rates_of(shape).time(rings, busy);
+  }
 
  private:
   // Times of descriptors have this many fractional bits of a tick.
   static constexpr int fraction_bits = 8;
   static constexpr Ticks never = Ticks(std::int64_t{1} << 62);
 
+  // Lower bounds on a descriptor's time, in ticks with fraction.
+  struct Rates {
+    std::int64_t alone = 1;  // rate of the engine, its floor, the cap on short rows
+    std::int64_t hbm = 0;    // times the number of engines at work
+    std::int64_t ring = 0;   // over the number of rings at work
+    [[nodiscard]] std::int64_t time(int rings, int busy) const {
+      return std::max({alone, hbm * busy, ring / rings});
+    }
+  };
+  [[nodiscard]] Rates rates_of(const TransferShape& shape) const;
+
   struct Transfer {
     TransferEnd end;
-    TransferShape shape;
+    Rates rates;
     int open_parts = 0;
     Ticks last_byte;
     bool started = false;
@@ -104,7 +121,6 @@ class Dma {
   };
   struct Engine {
     std::vector<Queue> queues;
-    Ticks due = never;
     RingSet queued;      // rings whose queue is not empty
     int last_ring = 0;   // served last
     bool busy = false;   // serving [start, due)
@@ -115,9 +131,9 @@ class Dma {
     std::int64_t each = 1;     // time of one, with fraction
   };
 
-  void finish_service(Engine& engine, Ticks now);
-  void start_service(Engine& engine, Ticks now);
-  void make_room(Engine& engine, Ticks arrival);
+  void finish_service(std::size_t index, Ticks now);
+  void start_service(std::size_t index, Ticks now);
+  void make_room(std::size_t index, Ticks arrival);
   void part_done(std::uint32_t index, Ticks now);
   void signal_in_order(int ring);
   [[nodiscard]] std::uint32_t new_transfer();
@@ -128,7 +144,9 @@ class Dma {
   Clock& clock_;
   Listener listener_;
   Ticks quantum_;
+  Ticks lookahead_;
   std::vector<Engine> engines_;
+  std::vector<Ticks> due_;  // per engine
   std::vector<Transfer> transfers_;
   std::vector<std::uint32_t> free_;
   struct Order {  // transfers of a ring, in order of their triggers

@@ -22,7 +22,7 @@ void Attribution::advance(Ticks to, isa::SourceId next) {
   }
 }
 
-void Attribution::serve(int lane, isa::SourceId source, Ticks now, Ticks until) {
+void Attribution::apply(int lane, isa::SourceId source, Ticks now, Ticks until) {
   advance(now, source);
   Lane& served = lanes_[static_cast<std::size_t>(lane)];
   if (until >= served.until) {
@@ -31,7 +31,28 @@ void Attribution::serve(int lane, isa::SourceId source, Ticks now, Ticks until) 
   last_ = source;
 }
 
+void Attribution::catch_up(Ticks now) {
+  while (ahead_head_ < ahead_.size() && ahead_[ahead_head_].from <= now) {
+    const Ahead& next = ahead_[ahead_head_++];
+    apply(dma_lane, next.source, next.from, next.until);
+  }
+  if (ahead_head_ == ahead_.size()) {
+    ahead_.clear();
+    ahead_head_ = 0;
+  }
+}
+
+void Attribution::serve(int lane, isa::SourceId source, Ticks now, Ticks until) {
+  catch_up(now);
+  apply(lane, source, now, until);
+}
+
+void Attribution::serve_dma(isa::SourceId source, Ticks from, Ticks until) {
+  ahead_.push_back({source, from, until});
+}
+
 void Attribution::finish(Ticks total) {
+  catch_up(total);
   advance(total, last_);
 }
 

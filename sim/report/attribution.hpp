@@ -21,6 +21,8 @@ class Attribution {
 
   // From `now` to `until` the lane serves the source; calls come in order of `now`.
   void serve(int lane, isa::SourceId source, Ticks now, Ticks until);
+  // The DMA lane, known ahead of time: in order among themselves, taken into account when the others get there.
+  void serve_dma(isa::SourceId source, Ticks from, Ticks until);
   void finish(Ticks total);
 
   // Per source; unknown for instructions without one.
@@ -32,10 +34,19 @@ class Attribution {
     Ticks until;
     isa::SourceId source;
   };
+  struct Ahead {
+    isa::SourceId source;
+    Ticks from;
+    Ticks until;
+  };
+  void catch_up(Ticks now);
+  void apply(int lane, isa::SourceId source, Ticks now, Ticks until);
   void advance(Ticks to, isa::SourceId next);
   void charge(isa::SourceId source, Ticks time);
 
   std::array<Lane, lane_count> lanes_{};
+  std::vector<Ahead> ahead_;
+  std::size_t ahead_head_ = 0;
   Ticks frontier_;
   isa::SourceId last_;
   std::vector<Ticks> shares_;

@@ -114,20 +114,18 @@ class Lister {
     }
   }
 
-  // `done`: when the result can be used elsewhere; `in_turn`: when the tensor engine, whose
-  // multiplies wait for one another only in turn, goes on.
+  // `done`: when the result can be used; `in_turn`: when the next of its lane may start.
   void release(std::uint32_t node, Time done, Time in_turn, std::vector<std::uint32_t>& reached) {
     for (const std::uint32_t next : precedence_.after(node)) {
-      ready_[next] = std::max(ready_[next], on_tensor(node) && on_tensor(next) ? in_turn : done);
+      ready_[next] = std::max(ready_[next], one_lane(node, next) ? in_turn : done);
       if (--needs_[next] == 0) {
         reached.push_back(next);
       }
     }
   }
 
-  [[nodiscard]] bool on_tensor(std::uint32_t node) const {
-    return node < precedence_.instructions &&
-           program_.instructions[node].instruction.engine == isa::Engine::tensor;
+  [[nodiscard]] bool one_lane(std::uint32_t a, std::uint32_t b) const {
+    return precedence_.lanes[a] != Lane::none && precedence_.lanes[a] == precedence_.lanes[b];
   }
 
   [[nodiscard]] static bool takes_either(std::size_t engine) {

@@ -95,17 +95,30 @@ class Builder final : public Joiner {
         tensors_[touch.tensor.index()]->collect(touch, needs);
       }
     });
-    if (item.instruction.engine == isa::Engine::tensor) {
-      if (last_tensor_ > 0) {
-        needs.counts.push_back(last_tensor_);
+    lanes_.push_back(lane_of(item));
+    if (lanes_.back() != Lane::none) {
+      std::uint32_t& last = last_of_lane_[static_cast<std::size_t>(lanes_.back())];
+      if (last > 0) {
+        needs.counts.push_back(last);
       }
-      last_tensor_ = index + 1;
+      last = index + 1;
     }
     std::sort(needs.counts.begin(), needs.counts.end());
     needs.counts.erase(std::unique(needs.counts.begin(), needs.counts.end()), needs.counts.end());
     for (const std::uint32_t count : needs.counts) {
       edges_.push_back({count - 1, index});
     }
+  }
+
+  [[nodiscard]] Lane lane_of(const TileInstruction& item) const {
+    if (item.instruction.engine == isa::Engine::tensor) {
+      return Lane::tensor;
+    }
+    const auto* dma = std::get_if<isa::Dma>(&item.instruction.operation);
+    const bool load = dma != nullptr && dma->source.space == isa::Space::hbm &&
+                      dma->destination.space != isa::Space::hbm &&
+                      tensors_[dma->source.tensor.index()] == nullptr;
+    return load ? Lane::loads : Lane::none;
   }
 
   void record(std::uint32_t index) {
@@ -132,6 +145,8 @@ class Builder final : public Joiner {
 
   [[nodiscard]] Precedence finish() const {
     Precedence out;
+    out.lanes = lanes_;
+    out.lanes.resize(nodes_, Lane::none);
     out.instructions = program_.instructions.size();
     out.needs.assign(nodes_, 0);
     out.first.assign(nodes_ + 1, 0);
@@ -158,7 +173,8 @@ class Builder final : public Joiner {
   std::vector<std::unique_ptr<Tenant>> tenants_;   // by buffer id; from first to last use
   std::vector<std::unique_ptr<History>> tensors_;  // by tensor id; of those that are written
   Ground<std::uint32_t> sbuf_, psum_;
-  std::uint32_t last_tensor_ = 0;
+  std::vector<Lane> lanes_;
+  std::array<std::uint32_t, 3> last_of_lane_{};  // count
 };
 
 }  // namespace

@@ -49,6 +49,10 @@ int FoldedRows::partition(std::int64_t k, std::int64_t channel) const {
   return static_cast<int>((k * channels_ + channel) * distance_);
 }
 
+bool FoldedRows::have_gaps() const {
+  return partitions() > rows_;
+}
+
 std::int64_t FoldedRows::together() const {
   return distance_ == 1 ? channels_ : 1;
 }
@@ -125,7 +129,7 @@ LabelledTile ImageBlocks::load_folded() {
 // positions that have them. Rows of the array between those in use must hold numbers, too.
 void ImageBlocks::clear_padding(const Tile& tile, int row_dim) {
   const Span all = outputs_[at(space_.axis_label(0))];
-  if (FoldedRows(builder_.machine(), space_).together() < space_.channels) {
+  if (FoldedRows(builder_.machine(), space_).have_gaps()) {
     builder_.memset(tile, 0.0F);
     return;
   }
@@ -241,8 +245,8 @@ LabelledTile FilterBlocks::load_folded() {
     extents.push_back(box[at(label)].extent);
   }
   const Tile tile = builder_.scratch(rows.partitions(), extents, dtype_, "folded weights");
-  if (rows.together() < space_.channels) {
-    builder_.memset(tile, 0.0F);
+  if (rows.have_gaps()) {
+    builder_.memset(tile, 0.0F);  // rows between the loaded ones
   }
   Builder::Walk walk;
   walk.begin.assign(at(2 + space_.rank()), 0);

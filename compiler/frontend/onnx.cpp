@@ -1,6 +1,8 @@
 #include "compiler/frontend/onnx.hpp"
 
 #include <fstream>
+#include <map>
+#include <set>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -9,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "compiler/frontend/onnx/importer.hpp"
+#include "compiler/frontend/onnx/table.hpp"
 #include "isa/base/error.hpp"
 
 namespace systole::frontend {
@@ -76,7 +79,35 @@ std::vector<std::string> weight_names(const proto::ModelProto& model,
   return {};
 }
 
+void count_operators(const google::protobuf::RepeatedPtrField<proto::NodeProto>& nodes,
+                     std::map<std::string, int>& counts) {
+  for (const auto& node : nodes) {
+    const bool standard = node.domain().empty() || node.domain() == "ai.onnx";
+    ++counts[standard ? node.op_type() : node.domain() + "." + node.op_type()];
+    for (const auto& attribute : node.attribute()) {  // the parser bounds the depth
+      count_operators(attribute.g().node(), counts);
+    }
+  }
+}
+
 }  // namespace
+
+std::vector<SourceOperator> source_operators(const std::filesystem::path& path) {
+  const proto::ModelProto model = parse(path);
+  std::map<std::string, int> counts;
+  std::set<std::string> functions;
+  count_operators(model.graph().node(), counts);
+  for (const auto& function : model.functions()) {
+    functions.insert(function.domain() + "." + function.name());
+    count_operators(function.node(), counts);
+  }
+  std::vector<SourceOperator> out;
+  for (const auto& [name, count] : counts) {
+    const bool supported = find_converter("", name) != nullptr || functions.contains(name);
+    out.push_back({name, count, supported});
+  }
+  return out;
+}
 
 std::vector<std::string> input_names(const std::filesystem::path& path) {
   const proto::ModelProto model = parse(path);

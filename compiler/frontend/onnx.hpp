@@ -42,6 +42,14 @@ struct Options {
 // The graph inputs that a run must feed, in order: neither initializers nor weights.
 [[nodiscard]] std::vector<std::string> input_names(const std::filesystem::path& path);
 
+// The operators of a file as they stand there, bodies and called functions included, ascending by name.
+struct SourceOperator {
+  std::string name;
+  int count = 0;
+  bool supported = false;
+};
+[[nodiscard]] std::vector<SourceOperator> source_operators(const std::filesystem::path& path);
+
 [[nodiscard]] graph::Graph read_onnx(const std::filesystem::path& path,
                                      const Options& options = {});
 

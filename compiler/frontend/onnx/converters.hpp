@@ -59,7 +59,7 @@ Values convert_matmul(Call& call);
 Values convert_gemm(Call& call);
 Values convert_einsum(Call& call);
 
-// convolution.cpp, pooling.cpp, resize.cpp
+// convolution.cpp, pooling.cpp, resize.cpp, grid_sample.cpp
 Values convert_convolution(Call& call);
 Values convert_transposed_convolution(Call& call);
 Values convert_max_pool(Call& call);
@@ -69,6 +69,7 @@ Values convert_global_pool(Call& call);
 Values convert_max_unpool(Call& call);
 Values convert_resize(Call& call);
 Values convert_upsample(Call& call);
+Values convert_grid_sample(Call& call);
 
 // normalisation.cpp
 Values convert_softmax(Call& call);

@@ -178,11 +178,15 @@ Values convert_where(Call& call) {
 
 Values convert_cast(Call& call) {
   const auto* to = call.attribute("to");
-  if (to != nullptr && to->has_s()) {  // opset 1 to 5 name the type
-    call.fail("the target type is given as text (opset below 6)", "convert the model to opset 7");
+  int number = 0;
+  if (to != nullptr && to->has_s()) {  // opsets 1 to 5 name the type
+    proto::TensorProto_DataType named = proto::TensorProto::UNDEFINED;
+    static_cast<void>(proto::TensorProto_DataType_Parse(to->s(), &named));
+    number = named;
+  } else {
+    number = static_cast<int>(call.integer("to", 0));
   }
-  const ElementType type =
-      element_type_of(static_cast<int>(call.integer("to", 0)), call.build.origin());
+  const ElementType type = element_type_of(number, call.build.origin());
   return {call.build.cast(call.input(0), type)};
 }
 

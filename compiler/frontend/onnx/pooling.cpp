@@ -222,7 +222,8 @@ Values convert_max_unpool(Call& call) {
     small[a + 2] =
         (x[a + 2] - 1) * window.strides[a] - window.low[a] - window.high[a] + window.kernel[a];
   }
-  const Shape target = call.has(2) ? call.integers_of(2, "output shape") : small;
+  const auto stated = call.is_known(2) ? std::nullopt : call.stated_shape(0);
+  const Shape target = stated ? *stated : call.has(2) ? call.integers_of(2, "output shape") : small;
   build.check_size(target);
   if (target.size() != x.size()) {
     call.fail("the output shape has another rank than the operand");

@@ -73,6 +73,7 @@ constexpr std::array rows = {
     OperatorRow{"GlobalMaxPool", convert_global_pool},
     OperatorRow{"Greater", convert_binary},
     OperatorRow{"GreaterOrEqual", convert_binary},
+    OperatorRow{"GridSample", convert_grid_sample},
     OperatorRow{"GroupNormalization", convert_group_normalization},
     OperatorRow{"HammingWindow", convert_window_function},
     OperatorRow{"HannWindow", convert_window_function},

@@ -288,3 +288,24 @@ TEST_CASE("half precision and bfloat16 initializers keep their bits") {
     CHECK(graph::get(*graph.tensors[graph.nodes[graph::NodeId(0)].inputs.at(1)].data, 0) == 1.5);
   }
 }
+
+TEST_CASE(
+    "the operators of a file are counted, bodies and functions included, with those that cannot be "
+    "read") {
+  ModelFile model;
+  model.input("x", {"1"}).output("y");
+  model.node("Relu", {"x"}, {"a"});
+  auto* attribute = model.node("If", {"c"}, {"y"}).add_attribute();
+  attribute->set_name("then_branch");
+  attribute->mutable_g()->add_node()->set_op_type(std::string("Relu"));
+  auto* function = model.proto().add_functions();
+  function->set_domain("mine");
+  function->set_name("Known");
+  model.node("Known", {"a"}, {"b"}).set_domain("mine");
+  model.node("Mystery", {"a"}, {"d"});
+  std::vector<std::string> found;
+  for (const auto& row : frontend::source_operators(model.write())) {
+    found.push_back(row.name + " " + std::to_string(row.count) + (row.supported ? "" : " no"));
+  }
+  CHECK(found == std::vector<std::string>{"If 1", "Mystery 1 no", "Relu 2", "mine.Known 1"});
+}

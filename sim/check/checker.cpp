@@ -189,24 +189,23 @@ void Checker::note_write(const isa::Operation& operation, const Footprint& footp
 std::optional<Checker::Problem> Checker::start(isa::Engine engine, std::size_t index) {
   const isa::Instruction& instruction = program_.streams[static_cast<std::size_t>(engine)][index];
   const Stamp stamp = clocks_.start(engine, instruction);
-  if (auto problem = check_array(instruction.operation)) {
-    return problem;
+  if (auto refused = check_array(instruction.operation)) {
+    return refused;
   }
-  const Touches touches = touches_of(instruction.operation);
-  for (int i = 0; i < touches.count; ++i) {
-    const Touch& touch = touches.items[static_cast<std::size_t>(i)];
-    const Access access{engine, static_cast<std::uint32_t>(index), stamp, touch.is_write};
-    if (!touch.is_write) {
-      if (auto problem = check_read(touch.footprint)) {
-        return problem;
-      }
+  std::optional<Problem> problem;
+  for_each_touch(instruction.operation, [&](const Footprint& footprint, bool is_write) {
+    const Access access{engine, static_cast<std::uint32_t>(index), stamp, is_write};
+    problem = is_write ? std::nullopt : check_read(footprint);
+    if (!problem) {
+      problem = check_race(access, footprint);
     }
-    if (auto problem = check_race(access, touch.footprint)) {
-      return problem;
+    if (!problem && is_write) {
+      note_write(instruction.operation, footprint);
     }
-    if (touch.is_write) {
-      note_write(instruction.operation, touch.footprint);
-    }
+    return !problem;
+  });
+  if (problem) {
+    return problem;
   }
   if (instruction.signal.valid()) {
     clocks_.signal(engine, instruction.signal, stamp);

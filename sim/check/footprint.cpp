@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
-#include <variant>
+#include <vector>
 
 namespace systole::sim {
 namespace {
@@ -15,33 +15,64 @@ struct RawDim {
   std::int64_t extent = 1;
 };
 
-// Sorts, turns negative strides round, and merges what is contiguous into the run.
-void set_bytes(Footprint& footprint, std::int64_t first, std::int64_t element,
-               std::vector<RawDim> dims) {
-  footprint.begin = first;
-  for (RawDim& dim : dims) {
-    if (dim.stride < 0) {
-      footprint.begin += dim.stride * (dim.extent - 1);
-      dim.stride = -dim.stride;
+// Positive strides, outermost (largest) first.
+struct RawDims {
+  std::array<RawDim, Footprint::max_rank> items{};
+  int count = 0;
+  std::int64_t first = 0;  // what negative strides move the first byte by
+
+  void add(std::int64_t stride, std::int64_t extent) {
+    if (extent <= 1 || stride == 0) {
+      return;
     }
+    if (stride < 0) {
+      first += stride * (extent - 1);
+      stride = -stride;
+    }
+    std::size_t place = static_cast<std::size_t>(count++);
+    while (place > 0 && items[place - 1].stride < stride) {
+      items[place] = items[place - 1];
+      --place;
+    }
+    items[place] = {stride, extent};
   }
-  std::erase_if(dims, [](const RawDim& dim) { return dim.extent <= 1 || dim.stride == 0; });
-  std::stable_sort(dims.begin(), dims.end(),
-                   [](const RawDim& a, const RawDim& b) { return a.stride > b.stride; });
+};
+
+// Merges what is contiguous into the run.
+void set_bytes(Footprint& footprint, std::int64_t first, std::int64_t element, RawDims dims) {
+  footprint.begin = first + dims.first;
   footprint.run = element;
-  while (!dims.empty() &&
-         dims.back().stride <= footprint.run) {  // overlapping or adjacent: one longer run
-    footprint.run += dims.back().stride * (dims.back().extent - 1);
-    dims.pop_back();
+  while (dims.count > 0) {  // overlapping or adjacent: one longer run
+    const RawDim& inner = dims.items[static_cast<std::size_t>(dims.count - 1)];
+    if (inner.stride > footprint.run) {
+      break;
+    }
+    footprint.run += inner.stride * (inner.extent - 1);
+    --dims.count;
   }
   std::int64_t span = footprint.run;
-  for (const RawDim& dim : dims) {
-    span += dim.stride * (dim.extent - 1);
-    footprint.stride[static_cast<std::size_t>(footprint.rank)] = dim.stride;
-    footprint.extent[static_cast<std::size_t>(footprint.rank)] = dim.extent;
-    ++footprint.rank;
+  for (int d = 0; d < dims.count; ++d) {
+    const auto i = static_cast<std::size_t>(d);
+    span += dims.items[i].stride * (dims.items[i].extent - 1);
+    footprint.stride[i] = dims.items[i].stride;
+    footprint.extent[i] = dims.items[i].extent;
   }
+  footprint.rank = dims.count;
   footprint.end = footprint.begin + span;
+}
+
+// The set and its copies `stride` partitions apart.
+PartitionSet stepped(const PartitionSet& set, int stride, int extent) {
+  PartitionSet out;
+  for (int p = 0; p < PartitionSet::capacity; ++p) {
+    if (!partition_range(p, 1).meets(set)) {
+      continue;
+    }
+    for (int i = 0; i < extent; ++i) {
+      out.add(partition_range(p + stride * i, 1));
+    }
+  }
+  return out;
 }
 
 // Runs of both repeat with period g and are disjoint within it.
@@ -117,12 +148,12 @@ Footprint footprint_of(const isa::Access& access) {
     footprint.end = footprint.begin + footprint.run;
     return footprint;
   }
-  std::vector<RawDim> dims;
+  RawDims dims;
   for (int d = 0; d < access.rank; ++d) {
     const isa::Dim& dim = access.dims[static_cast<std::size_t>(d)];
-    dims.push_back({dim.stride * size, dim.extent});
+    dims.add(dim.stride * size, dim.extent);
   }
-  set_bytes(footprint, access.offset, size, std::move(dims));
+  set_bytes(footprint, access.offset, size, dims);
   return footprint;
 }
 
@@ -131,30 +162,24 @@ Footprint footprint_of(const isa::DmaAccess& access) {
   footprint.space = access.space;
   footprint.tensor = access.tensor;
   const std::int64_t size = isa::size_of(access.dtype);
-  std::vector<RawDim> dims;
-  std::vector<int> touched{access.partition};
+  RawDims dims;
+  PartitionSet touched = partition_range(access.partition, 1);
   for (int d = 0; d < access.rank; ++d) {
     const isa::DmaDim& dim = access.dims[static_cast<std::size_t>(d)];
     if (!dim.across) {
-      dims.push_back({dim.stride * size, dim.extent});
-      continue;
+      dims.add(dim.stride * size, dim.extent);
+    } else if (dim.stride == 1 && touched == partition_range(access.partition, 1)) {
+      touched = partition_range(access.partition, dim.extent);
+    } else {
+      touched = stepped(touched, static_cast<int>(dim.stride), dim.extent);
     }
-    std::vector<int> next;
-    for (const int p : touched) {
-      for (std::int32_t i = 0; i < dim.extent; ++i) {
-        next.push_back(p + static_cast<int>(dim.stride * i));
-      }
-    }
-    touched = std::move(next);
   }
   if (access.space == isa::Space::hbm) {
     footprint.partitions.low = 1;
-    set_bytes(footprint, access.offset * size, size, std::move(dims));
+    set_bytes(footprint, access.offset * size, size, dims);
   } else {
-    for (const int p : touched) {
-      footprint.partitions.add(partition_range(p, 1));
-    }
-    set_bytes(footprint, access.offset, size, std::move(dims));
+    footprint.partitions = touched;
+    set_bytes(footprint, access.offset, size, dims);
   }
   return footprint;
 }
@@ -185,30 +210,6 @@ bool meets(const Footprint& a, const Footprint& b) {
     return true;
   }
   return !disjoint_by_period(a, b) && meets_slowly(a, b);
-}
-
-Touches touches_of(const isa::Operation& operation) {
-  Touches touches;
-  for (const bool writes : {false, true}) {
-    isa::for_each_access(operation, [&](const isa::Access& access, bool is_write) {
-      if (is_write == writes) {
-        touches.add(footprint_of(access), is_write);
-      }
-    });
-  }
-  if (const auto* dma = std::get_if<isa::Dma>(&operation)) {
-    touches.add(footprint_of(dma->source), false);
-    if (dma->accumulate) {
-      touches.add(footprint_of(dma->destination), false);
-    }
-    touches.add(footprint_of(dma->destination), true);
-  } else if (const auto* indirect = std::get_if<isa::DmaIndirect>(&operation)) {
-    touches.add(indirect->scatter ? footprint_of(indirect->rows_side) : table_footprint(*indirect),
-                false);
-    touches.add(indirect->scatter ? table_footprint(*indirect) : footprint_of(indirect->rows_side),
-                true);
-  }
-  return touches;
 }
 
 }  // namespace systole::sim

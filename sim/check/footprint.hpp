@@ -4,7 +4,7 @@
 
 #include <array>
 #include <cstdint>
-#include <vector>
+#include <variant>
 
 #include "isa/instruction.hpp"
 #include "isa/program.hpp"
@@ -93,20 +93,27 @@ void for_each_block(const Footprint& footprint, std::int64_t grain, F f) {
   }
 }
 
-// The operands of an instruction, reads before writes. At most eight.
-struct Touch {
-  Footprint footprint;
-  bool is_write = false;
-};
-struct Touches {
-  std::array<Touch, 8> items{};
-  int count = 0;
-  void add(const Footprint& footprint, bool is_write) {
-    if (count < static_cast<int>(items.size())) {
-      items[static_cast<std::size_t>(count++)] = {footprint, is_write};
-    }
+// Calls f(footprint, is_write) for what an operation touches, reads before writes, until f returns false.
+template <class F>
+void for_each_touch(const isa::Operation& operation, F f) {
+  bool more = true;
+  for (const bool writes : {false, true}) {
+    isa::for_each_access(operation, [&](const isa::Access& access, bool is_write) {
+      if (more && is_write == writes) {
+        more = f(footprint_of(access), is_write);
+      }
+    });
   }
-};
-[[nodiscard]] Touches touches_of(const isa::Operation& operation);
+  if (const auto* dma = std::get_if<isa::Dma>(&operation)) {
+    more = more && f(footprint_of(dma->source), false);
+    more = more && (!dma->accumulate || f(footprint_of(dma->destination), false));
+    more = more && f(footprint_of(dma->destination), true);
+  } else if (const auto* indirect = std::get_if<isa::DmaIndirect>(&operation)) {
+    const Footprint rows = footprint_of(indirect->rows_side);
+    const Footprint table = table_footprint(*indirect);
+    more = more && f(indirect->scatter ? rows : table, false);
+    more = more && f(indirect->scatter ? table : rows, true);
+  }
+}
 
 }  // namespace systole::sim

@@ -4,6 +4,27 @@
 
 namespace systole::sim {
 
+bool Shadow::meets(const Record& record, const Footprint& footprint) {
+  if (record.begin >= footprint.end || footprint.begin >= record.end ||
+      !record.partitions.meets(footprint.partitions)) {
+    return false;
+  }
+  if (!record.pattern && footprint.dense()) {
+    return true;
+  }
+  Footprint hull = footprint;  // same space and tensor
+  hull.partitions = record.partitions;
+  hull.begin = record.begin;
+  hull.end = record.end;
+  hull.run = record.end - record.begin;
+  hull.rank = 0;
+  return sim::meets(record.pattern ? *record.pattern : hull, footprint);
+}
+
+bool Shadow::same_bytes(const Record& record, const Footprint& footprint) {
+  return record.pattern && record.pattern->same_bytes(footprint);
+}
+
 const Access* Shadow::find_race(Block& block, const Access& access, const Footprint& footprint,
                                 const Clocks& clocks) {
   for (const Record& record : block) {
@@ -14,16 +35,17 @@ const Access* Shadow::find_race(Block& block, const Access& access, const Footpr
     // A transfer that accumulates reads and writes the same bytes: no race with itself.
     const bool same =
         record.access.engine == access.engine && record.access.instruction == access.instruction;
-    if (!same && meets(record.footprint, footprint)) {
+    if (!same && meets(record, footprint)) {
       return &record.access;
     }
   }
   return nullptr;
 }
 
-void Shadow::remember(std::size_t index, const Access& access, const Footprint& footprint,
+void Shadow::remember(std::size_t index, const Record& added, const Footprint& footprint,
                       const Clocks& clocks) {
   Block& block = blocks_[index];
+  const Access& access = added.access;
   const std::int64_t begin = static_cast<std::int64_t>(index) * block_;
   const std::int64_t end = begin + block_;
   const auto covered = [&](const Record& record) {
@@ -31,13 +53,12 @@ void Shadow::remember(std::size_t index, const Access& access, const Footprint& 
         (record.access.is_write || record.access.stamp.chain != access.stamp.chain)) {
       return false;
     }
-    if (!record.footprint.partitions.within(footprint.partitions)) {
+    if (!record.partitions.within(footprint.partitions)) {
       return false;
     }
-    const bool inside = footprint.dense() &&
-                        std::max(record.footprint.begin, begin) >= footprint.begin &&
-                        std::min(record.footprint.end, end) <= footprint.end;
-    return (inside || footprint.same_bytes(record.footprint)) &&
+    const bool inside = footprint.dense() && std::max(record.begin, begin) >= footprint.begin &&
+                        std::min(record.end, end) <= footprint.end;
+    return (inside || same_bytes(record, footprint)) &&
            clocks.before(record.access.stamp, access.engine, access.stamp);
   };
   std::erase_if(block, covered);
@@ -45,7 +66,7 @@ void Shadow::remember(std::size_t index, const Access& access, const Footprint& 
     std::erase_if(block,
                   [&clocks](const Record& record) { return clocks.settled(record.access.stamp); });
   }
-  block.push_back({access, footprint});
+  block.push_back(added);
 }
 
 const Access* Shadow::enter(const Access& access, const Footprint& footprint,
@@ -70,7 +91,9 @@ const Access* Shadow::enter(const Access& access, const Footprint& footprint,
     }
   });
   if (race == nullptr) {
-    for_each_index([&](std::size_t i) { remember(i, access, footprint, clocks); });
+    const Record added{access, footprint.partitions, footprint.begin, footprint.end,
+                       footprint.dense() ? nullptr : std::make_shared<const Footprint>(footprint)};
+    for_each_index([&](std::size_t i) { remember(i, added, footprint, clocks); });
   }
   return race;
 }

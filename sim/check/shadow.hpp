@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "sim/check/clocks.hpp"
@@ -34,13 +35,18 @@ class Shadow {
  private:
   struct Record {
     Access access;
-    Footprint footprint;
+    PartitionSet partitions;
+    std::int64_t begin = 0;  // hull
+    std::int64_t end = 0;
+    std::shared_ptr<const Footprint> pattern;  // null if dense
   };
+  [[nodiscard]] static bool meets(const Record& record, const Footprint& footprint);
+  [[nodiscard]] static bool same_bytes(const Record& record, const Footprint& footprint);
   using Block = std::vector<Record>;
 
   [[nodiscard]] const Access* find_race(Block& block, const Access& access,
                                         const Footprint& footprint, const Clocks& clocks);
-  void remember(std::size_t index, const Access& access, const Footprint& footprint,
+  void remember(std::size_t index, const Record& added, const Footprint& footprint,
                 const Clocks& clocks);
 
   static constexpr std::size_t prune_at = 24;

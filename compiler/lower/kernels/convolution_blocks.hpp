@@ -26,6 +26,7 @@ class FoldedRows {
 
   [[nodiscard]] int partitions() const;  // from the first row to the last
   [[nodiscard]] int partition(std::int64_t k, std::int64_t channel) const;
+  [[nodiscard]] bool have_gaps() const;
   [[nodiscard]] std::int64_t together() const;  // channels on neighbouring partitions: all, or one
 
  private:

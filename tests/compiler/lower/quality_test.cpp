@@ -1,0 +1,59 @@
+// What the programs are worth on the timed machine: floors for the published shapes, with some room
+// for the model of the machine to be refined.
+#include <doctest/doctest.h>
+
+#include "tests/compiler/lower/one_node.hpp"
+
+namespace systole::lower {
+namespace {
+
+// [k, m] x [k, n], all in HBM, bf16.
+testing::Trial product(std::int64_t m, std::int64_t n, std::int64_t k) {
+  testing::Trial trial;
+  trial.machine = testing::machine("trn1");
+  trial.op = graph::Contraction{{2, 0}, {2, 1}, {0, 1}};
+  trial.inputs.resize(2);
+  trial.inputs[0].shape = {k, m};
+  trial.inputs[1].shape = {k, n};
+  trial.kernel = lower_contraction;
+  trial.storage = isa::DType::bf16;
+  trial.configuration = {{layout::row_major(2, 1), layout::row_major(2, 1)},
+                         layout::row_major(2, 1),
+                         layout::Mechanism::lhs_stationary};
+  return trial;
+}
+
+double tensor_busy(const sim::Report& report) {
+  return static_cast<double>(
+             report.engines[static_cast<std::size_t>(isa::Engine::tensor)].busy.count()) /
+         static_cast<double>(report.total.count());
+}
+
+}  // namespace
+
+TEST_CASE("large products keep the tensor engine busy") {
+  CHECK(tensor_busy(testing::measure(product(2048, 2048, 2048), "trn1")) >= 0.80);
+  CHECK(tensor_busy(testing::measure(product(4096, 8192, 8192), "trn1")) >= 0.85);
+}
+
+TEST_CASE("a product that waits for HBM stays near its bandwidth") {
+  CHECK(tensor_busy(testing::measure(product(384, 4096, 1024), "trn1")) >= 0.60);
+}
+
+TEST_CASE("the first convolution of a ResNet does not take a pass per kernel position") {
+  testing::Trial trial;
+  trial.machine = testing::machine("trn1");
+  trial.op = graph::Convolution{{2, 2}, {3, 3}, {3, 3}, {1, 1}, 1};
+  trial.inputs.resize(2);
+  trial.inputs[0].shape = {1, 3, 224, 224};
+  trial.inputs[1].shape = {64, 3, 7, 7};
+  trial.kernel = lower_convolution;
+  trial.storage = isa::DType::bf16;
+  trial.configuration = {{layout::Layout{{1, 0, 2, 3}, 1, 0}, layout::Layout{{1, 2, 3, 0}, 1, 0}},
+                         layout::Layout{{1, 0, 2, 3}, 1, 0},
+                         layout::Mechanism::rhs_stationary};
+  // 49 passes over 12,544 pixels take 220 us at one column per cycle.
+  CHECK(testing::measure(trial, "trn1").microseconds <= 80.0);
+}
+
+}  // namespace systole::lower

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <functional>
+#include <string>
 
 #include "isa/verify.hpp"
 #include "sim/simulate.hpp"
@@ -27,7 +28,7 @@ std::int64_t time_of(const isa::Program& program, const isa::Machine& machine,
 }
 
 struct Improvement {
-  const char* name;
+  std::string name;
   std::function<void(Timing&)> apply;
 };
 

@@ -118,10 +118,26 @@ std::int64_t common_run(const Layout& from, const Layout& to, const graph::Shape
   return run;
 }
 
-// Spread over the DMA engines by the partitions of the side written, or read if that is HBM.
+// Spread over the DMA engines by the partitions of the side written, or read if that is HBM. Many
+// short rows into few partitions would queue at one engine: lowering puts them in order in HBM
+// first and then reads long ones.
 void convert_by_dma(Work& work, const View& from, const View& to, std::int64_t run) {
-  work.rows(bytes_of(from), static_cast<double>(run * from.bytes),
-            to.hbm ? from.partitions : to.partitions);
+  constexpr std::int64_t short_row_bytes = 512;
+  constexpr std::int64_t few_rows = 64;
+  const std::int64_t all = work.machine().partitions;
+  const std::int64_t source = from.hbm ? all : std::min(from.partitions, all);
+  const bool through_hbm = !to.hbm && 4 * std::min(to.partitions, all) <= source &&
+                           run * to.bytes < short_row_bytes && from.elements() / run > few_rows;
+  const auto row = static_cast<double>(run * from.bytes);
+  if (through_hbm) {
+    work.rows(bytes_of(from), row, source);
+    work.add(Feature::transfer, 1);
+    View ordered = to;
+    ordered.hbm = true;
+    work.stream(ordered);
+  } else {
+    work.rows(bytes_of(from), row, to.hbm ? source : to.partitions);
+  }
   work.add(Feature::transfer, 1);
 }
 
@@ -190,11 +206,9 @@ bool same_partition(const Layout& a, const Layout& b) {
 }
 
 bool disjoint_partition(const Layout& a, const Layout& b) {
-  return a.split > 0 && b.split > 0 &&
-         std::none_of(a.order.begin(), a.order.begin() + a.split, [&b](int axis) {
-           return std::find(b.order.begin(), b.order.begin() + b.split, axis) !=
-                  b.order.begin() + b.split;
-         });
+  return std::none_of(a.order.begin(), a.order.begin() + a.split, [&b](int axis) {
+    return std::find(b.order.begin(), b.order.begin() + b.split, axis) != b.order.begin() + b.split;
+  });
 }
 
 }  // namespace

@@ -250,8 +250,11 @@ TEST_CASE("a conversion takes the cheapest mechanism of its kind") {
   CHECK(array.price.terms[static_cast<std::size_t>(Feature::vector_element)] == 3 * 2 * 256);
   CHECK(convert("(0|1)", "(1|0)", DType::i32).mechanism == Mechanism::dma);
   CHECK(convert("(0|1)", "(0 1|)", DType::bf16).mechanism == Mechanism::dma);
-  // Nothing lies on the partitions of one side: the array has nothing to turn.
-  CHECK(convert("(0|1)", "(|0 1)", DType::bf16).mechanism == Mechanism::dma);
+  // From one partition: a tile per index that is free on both sides, each as short as a multiply
+  // can be.
+  const Conversion spread = convert("(|0 1)", "(1|0)", DType::bf16);
+  CHECK(spread.mechanism == Mechanism::array_transpose);
+  CHECK(spread.price.terms[static_cast<std::size_t>(Feature::column)] == 2 * (2 * 256 * 64));
   const Conversion inside = price_conversion({4, 5, 6}, DType::bf16, lay("(0|1 2)"), lay("(0|2 1)"),
                                              Boundary::inside, model(), machine());
   CHECK(inside.mechanism == Mechanism::reorder);
@@ -267,6 +270,21 @@ TEST_CASE("rows that DMA can keep together make it cheaper") {
                                             lay("(2|0 1)"), Boundary::inside, model(), machine());
   // Axis 2 is innermost on one side only: one row per element, over all DMA engines.
   CHECK(count(torn, Feature::short_row) == 4.0 * 6 * 512 / 16);
+}
+
+TEST_CASE("many short rows into few partitions are put in order in HBM first") {
+  // (1|0) with 100 partitions to (|0 1): 6000 elements of 4 bytes, 13 engines read them, one
+  // receives 24,000 bytes.
+  const Features f = conversion_features(Mechanism::dma, {60, 100}, DType::f32, lay("(1|0)"),
+                                         lay("(|0 1)"), Boundary::inside, model(), machine());
+  CHECK(count(f, Feature::short_row) == doctest::Approx(6000.0 / 13));
+  CHECK(count(f, Feature::long_byte) == 24000);
+  CHECK(count(f, Feature::transfer) == 2);
+  // The other way round: 100 partitions receive directly.
+  const Features g = conversion_features(Mechanism::dma, {60, 100}, DType::f32, lay("(|0 1)"),
+                                         lay("(1|0)"), Boundary::inside, model(), machine());
+  CHECK(count(g, Feature::short_row) == doctest::Approx(6000.0 / 13));
+  CHECK(count(g, Feature::transfer) == 1);
 }
 
 TEST_CASE("relabellings of inputs and outputs are in HBM with them") {

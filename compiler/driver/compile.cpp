@@ -15,6 +15,9 @@
 namespace systole::driver {
 namespace {
 
+// Constants up to this size are written into an assembly file; larger ones are left out (timing only): the binary has all.
+constexpr std::size_t assembly_data_bytes = std::size_t{1} << 16U;
+
 constexpr const char* stages = "read, canonicalize, state, solve, apply, plan, tile, allocate, schedule";
 
 void put(const std::string& output, const std::string& text) {
@@ -100,7 +103,11 @@ int compile(const CompileOptions& options) {
   } else if (form == "bin") {
     write_file(options.output, std::span<const std::byte>(isa::encode(compiled.program)));
   } else {
-    put(options.output, isa::print(compiled.program));
+    isa::PrintOptions print;
+    if (!options.output.empty()) {
+      print.inline_data_bytes = assembly_data_bytes;
+    }
+    put(options.output, isa::print(compiled.program, print));
   }
   return 0;
 }

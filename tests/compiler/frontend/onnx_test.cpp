@@ -309,3 +309,26 @@ TEST_CASE(
   }
   CHECK(found == std::vector<std::string>{"If 1", "Mystery 1 no", "Relu 2", "mine.Known 1"});
 }
+
+TEST_CASE("TopK gives the earlier of equal elements first") {
+  ModelFile model;
+  model.input("x", {"4"}).initializer("k", longs({1}, {3})).output("values").output("places");
+  model.node("TopK", {"x", "k"}, {"values", "places"});
+  const auto out = model.run({{"x", floats({4}, {3, 1, 3, 2})}});
+  CHECK(values_of(out.at(0)) == Doubles{3, 3, 2});
+  CHECK(values_of(out.at(1)) == Doubles{0, 2, 3});
+}
+
+TEST_CASE("pooling rounded up gives one window to an operand shorter than the kernel") {
+  ModelFile model;
+  model.input("x", {"1", "1", "2"}).output("largest").output("mean");
+  for (const auto& [op, output] : {std::pair{"MaxPool", "largest"}, {"AveragePool", "mean"}}) {
+    auto& node = model.node(op, {"x"}, {output});
+    test::set_attribute(node, "kernel_shape", std::vector<std::int64_t>{3});
+    test::set_attribute(node, "strides", std::vector<std::int64_t>{2});
+    test::set_attribute(node, "ceil_mode", 1);
+  }
+  const auto out = model.run({{"x", floats({1, 1, 2}, {-4, -2})}});
+  CHECK(values_of(out.at(0)) == Doubles{-2});
+  CHECK(values_of(out.at(1)) == Doubles{-3});
+}

@@ -266,6 +266,7 @@ isa::Program blocked_product(const Product& p, const BlockedPlan& plan,
 
 isa::Program resident_product(const Product& p, const ResidentPlan& plan,
                               const isa::Machine& machine) {
+  check(plan.chunk % wide == 0, "chunks hold whole tiles");
   Kernel kernel("resident product", machine);
   const Matrices matrices = declare(kernel, p);
   const std::int64_t size = isa::size_of(p.dtype);

@@ -40,7 +40,7 @@ struct BlockedPlan {
                                            const isa::Machine& machine);
 
 // Both operands stay in SBUF; k innermost. Loaded in chunks of `chunk` columns (all of k at once), left and right in
-// turn, in the order in which they are needed.
+// turn, in the order in which they are needed. A chunk is a multiple of 512.
 struct ResidentPlan {
   std::int64_t chunk = 2048;
   int accumulators = 2;  // PSUM banks taken in turn

@@ -58,6 +58,7 @@ class Eliminator {
 
   Elimination run(const Clock* clock) {
     Elimination out;
+    out.complete = true;
     for (std::size_t i = 0; i < order_.size() && total_ < cap_; ++i) {
       if (clock != nullptr && clock->expired()) {
         out.complete = false;
@@ -480,9 +481,10 @@ Elimination eliminate(const Network& network, const std::vector<int>& order, Cos
   if (cap < (Cost{1} << (28 - bits))) {
     return Eliminator<std::int32_t>(network, order, cap, bits, kernel32(), threads).run(clock);
   }
-  const Cost most = Cost{1} << (58 - bits);
-  return Eliminator<std::int64_t>(network, order, std::min(cap, most), bits, kernel64(), threads)
-      .run(clock);
+  if (cap >= Cost{1} << (58 - bits)) {
+    return {};  // too dear for the number of bits the choices need
+  }
+  return Eliminator<std::int64_t>(network, order, cap, bits, kernel64(), threads).run(clock);
 }
 
 }  // namespace systole::solver::exact

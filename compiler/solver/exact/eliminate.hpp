@@ -14,7 +14,7 @@
 namespace systole::solver::exact {
 
 struct Elimination {
-  bool complete = true;     // false: the clock ran out and nothing is known
+  bool complete = false;    // false: nothing is known, because the clock ran out or costs are too large
   bool found = false;       // a solution below cap exists
   Cost value = 0;           // of the tables' sum, without the network's constant
   std::vector<int> values;  // per variable, when found

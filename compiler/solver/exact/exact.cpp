@@ -38,6 +38,11 @@ Cost scale_for(Cost big) {
 void solve_exactly(State& state) {
   state.count("rows", static_cast<std::int64_t>(state.flat.row_cost.size()));
   state.count("rows_dominated", remove_dominated(state.live));
+  // Something to hold from the first moment on, whatever the clock says.
+  LocalSearch start(state.flat, &state.live.row_alive);
+  start_topologically(state.flat, start);
+  state.offer(start, Proof::bounds);
+  state.raise(row_bound(state.problem), Proof::bounds);
   Dual dual(state.live, scale_for(state.live.big));
   int round = 0;
   for (const Try& next : tries) {

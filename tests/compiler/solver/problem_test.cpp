@@ -95,7 +95,7 @@ TEST_CASE("a well-formed problem has no diagnostics, and every rule of the forma
   CHECK(complaint([&](Problem& p) { p.operators[consumer].output = TensorId(2); }) ==
         "tensor has 0 producers instead of one");
   CHECK(complaint([](Problem& p) { p.operators[OperatorId(0)].rows[0].cost = infinity - 1; }) ==
-        "the worst finite total reaches infinity; scale the costs down");
+        "the worst finite total exceeds 2^50; scale the costs down");
   CHECK(complaint([](Problem& p) {
           p.operators[OperatorId(0)].inputs = {TensorId(1)};
           for (Row& row : p.operators[OperatorId(0)].rows) {

@@ -17,9 +17,13 @@ void lower_map(Builder& builder, graph::NodeId node) {
   const Operand& output = chain.output();
   const std::int64_t limit = chunk_elements(builder, chain.bytes());
   const std::int64_t partitions = builder.machine().partitions;
+  // With a number per partition, one instruction per block keeps the cheap scalar form; over several blocks at once the
+  // numbers are a second operand. That pays only if a block is short.
+  constexpr std::int64_t long_block = 128;
   for_each_chunk(extents_of(output, output.free_axes), limit, [&](const std::vector<Span>& free) {
-    const std::int64_t blocks =
-        chain.reads_blocks() ? std::max<std::int64_t>(1, limit / elements_of(free)) : 1;
+    const bool together =
+        chain.reads_blocks() && !(chain.has_partition_scalars() && elements_of(free) >= long_block);
+    const std::int64_t blocks = together ? std::max<std::int64_t>(1, limit / elements_of(free)) : 1;
     for_each_partition_range(output.partitions, partitions, blocks,
                              [&](Span range, bool by_blocks) {
                                const Region region{range, free, by_blocks};

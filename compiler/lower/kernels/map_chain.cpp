@@ -106,6 +106,14 @@ bool MapChain::reads_blocks() const {
          });
 }
 
+bool MapChain::has_partition_scalars() const {
+  return std::ranges::any_of(steps_, [](const Step& step) {
+    return std::ranges::any_of(step.readers, [](const auto& reader) {
+      return reader && reader->may_be_scalar() && !reader->immediate();
+    });
+  });
+}
+
 // A step's other operand if it is one number per partition (or one altogether); only for steps with at most one other.
 std::optional<ScalarOperand> MapChain::scalar_of(Step& step, const MapChunk& chunk) const {
   for (std::optional<MapReader>& reader : step.readers) {

@@ -20,6 +20,8 @@ class MapChain {
   // Staging bytes per element beside the producer's own.
   [[nodiscard]] std::int64_t bytes() const;
   [[nodiscard]] bool reads_blocks() const;
+  // Whether some operand is one number per partition.
+  [[nodiscard]] bool has_partition_scalars() const;
   [[nodiscard]] const Operand& output() const { return output_; }
   // The steps are one instruction on floats, so that the producer may write the chain's result in place of its own.
   [[nodiscard]] bool is_one_instruction() const;

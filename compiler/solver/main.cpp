@@ -6,50 +6,15 @@
 #include <cstdio>
 #include <fstream>
 
-#include "compiler/solver/formats/linear.hpp"
-#include "compiler/solver/formats/wcnf.hpp"
-#include "compiler/solver/formats/wcsp.hpp"
+#include "compiler/solver/formats/export.hpp"
 #include "compiler/solver/strategy.hpp"
 #include "compiler/solver/text.hpp"
-#include "compiler/solver/treewidth/graph.hpp"
-#include "compiler/solver/treewidth/pace.hpp"
 #include "isa/base/error.hpp"
 
 namespace {
 
 using namespace systole;
 using namespace systole::solver;
-
-std::string exported(const Problem& problem, const std::string& format) {
-  if (format == "wcnf-old" || format == "wcnf") {
-    return print_wcnf(formats::wcnf_of(problem).formula, format == "wcnf"
-                                                             ? formats::WcnfDialect::new_marks
-                                                             : formats::WcnfDialect::old_header);
-  }
-  if (format == "wcsp") {
-    return print_wcsp(formats::wcsp_of(problem), "layout-selection");
-  }
-  if (format == "cfn") {
-    return print_cfn(formats::wcsp_of(problem), "layout-selection");
-  }
-  if (format == "lp") {
-    return print_lp(formats::linear_program_of(problem));
-  }
-  if (format == "opb") {
-    return print_opb(formats::linear_program_of(problem));
-  }
-  if (format == "gr") {
-    return print_gr(treewidth::graph_of(problem));
-  }
-  if (format == "ls") {
-    return print_ls(problem);
-  }
-  if (format == "text") {
-    return print_problem(problem);
-  }
-  throw Error("--export", "unknown format " + format,
-              "use text, ls, wcnf, wcnf-old, wcsp, cfn, lp, opb or gr");
-}
 
 std::string report(const std::string& path, const Result& result) {
   const auto cost = [](Cost value) {
@@ -82,7 +47,7 @@ int run(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   const Problem problem = read_problem(path);
   if (!format.empty()) {
-    const std::string text = exported(problem, format);
+    const std::string text = formats::exported(problem, format);
     std::fwrite(text.data(), 1, text.size(), stdout);
     return 0;
   }

@@ -153,6 +153,16 @@ TEST_CASE("solve prints cost, bound, status and seconds, and exit code 3 without
   CHECK(run_systole("solve " + folder.file("p.ls") + " --strategy treewidth --memory 1").code == 3);
 }
 
+TEST_CASE("solve writes a problem in another form, and refuses a form it does not know") {
+  const Folder folder;
+  write_text(folder.file("p.ls"), "ls 1\n1 1\nt 2 0 5 5 0\no 0 0 2\n0 7\n1 4\n");
+  CHECK(run_systole("solve " + folder.file("p.ls") + " --export ls " + folder.file("again.ls")).code == 0);
+  CHECK(has(run_systole("solve " + folder.file("again.ls")).out, "cost 4\n"));
+  CHECK(run_systole("solve " + folder.file("p.ls") + " --export wcnf " + folder.file("p.wcnf")).code == 0);
+  CHECK(has(read_text(folder.file("p.wcnf")), "h "));
+  expect_mistake(run_systole("solve " + folder.file("p.ls") + " --export nonsense " + folder.file("x")), "nonsense");
+}
+
 TEST_CASE("every subcommand has help with an example") {
   for (const char* name : {"compare", "compile", "run", "solve", "inspect", "validate"}) {
     CAPTURE(name);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <set>
 
 #include "compiler/frontend/model.hpp"
 #include "compiler/frontend/npy.hpp"
@@ -55,6 +56,30 @@ bool lacks_weights(const graph::Graph& graph) {
   return false;
 }
 
+// Inputs and outputs are named on the command line and in programs: each name once.
+void expect_distinct_names(const graph::Graph& graph) {
+  std::set<std::string> names;
+  for (const graph::TensorId id : graph.inputs) {
+    names.insert(graph.tensors[id].name);
+  }
+  for (const std::string& name : graph.output_names) {
+    if (!names.insert(name).second) {
+      throw Error(graph.name, "two inputs or outputs are named '" + name + "'", "rename one of them");
+    }
+  }
+}
+
+void expect_room_in_hbm(const lower::TileProgram& tiles, const isa::Machine& machine) {
+  std::int64_t bytes = 0;
+  for (const isa::HbmTensor& tensor : tiles.tensors) {
+    bytes += isa::elements(tensor) * isa::size_of(tensor.dtype);
+  }
+  if (bytes > machine.hbm_bytes) {
+    throw Error(tiles.name, fmt::format("its tensors take {} bytes, {} has {} bytes of HBM", bytes, machine.name, machine.hbm_bytes),
+                "use a smaller model or a machine with more memory");
+  }
+}
+
 }  // namespace
 
 Model load_model(const ModelOptions& options, graph::Graph* read) {
@@ -69,6 +94,7 @@ Model load_model(const ModelOptions& options, graph::Graph* read) {
   model.nodes_read = graph.nodes.size();
   model.graph = passes::canonicalize(std::move(graph));
   model.weights_absent = lacks_weights(model.graph);
+  expect_distinct_names(model.graph);
   return model;
 }
 
@@ -139,6 +165,7 @@ Compiled compile_assignment(const Model& model, const Target& target,
   out.residency = lower::plan_residency(out.laid, target.machine);
   out.tiles = lower::tile(out.laid, out.residency, target.machine);
   out.tiles.name = model.name;
+  expect_room_in_hbm(out.tiles, target.machine);
   out.allocation = lower::allocate(out.tiles, target.machine);
   out.program = lower::schedule(out.tiles, out.allocation, target.machine);
   const auto faults = isa::verify(out.program, target.machine);

@@ -1,6 +1,7 @@
 // systole run: one program on the machine; outputs come from simulated memory, and are compared when asked.
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -136,7 +137,13 @@ std::string file_name(std::string name) {
   return name + ".npy";
 }
 
-void check_paths(const RunOptions& options) {
+void check_options(const RunOptions& options) {
+  if (!(options.rtol >= 0 && std::isfinite(options.rtol) && options.atol >= 0 && std::isfinite(options.atol))) {
+    throw Error("--rtol, --atol", "must be finite and not negative", "give tolerances such as 1e-4");
+  }
+  if (options.timing_only && (!options.expect.empty() || !options.output_folder.empty())) {
+    throw Error("--timing-only", "computes no values to compare or write", "leave out --expect and --output, or --timing-only");
+  }
   for (const std::string& path : {options.trace, options.report, options.json}) {
     if (!path.empty()) {
       expect_writable(path);
@@ -166,12 +173,12 @@ std::string result_json(const Loaded& loaded, const sim::Report& report, int cod
 }  // namespace
 
 int run(const RunOptions& options) {
-  check_paths(options);
+  check_options(options);
   const auto expected = pairs("--expect", options.expect);
   const Loaded loaded = load(options);
   expect_outputs_named(expected, loaded.graph);
   const bool values = !options.timing_only && !loaded.weights_absent;
-  if (!values && !options.timing_only && (!expected.empty() || !options.output_folder.empty())) {
+  if (!values && (!expected.empty() || !options.output_folder.empty())) {
     throw Error(loaded.program.name, "has weights without data, so there are no values to write or compare",
                 "use --weights random:SEED, or --timing-only without --expect and --output");
   }

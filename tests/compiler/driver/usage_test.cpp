@@ -112,6 +112,29 @@ TEST_CASE("every kind of mistake is one line naming the place and the remedy, wi
   CHECK(folder.files() == 0);
 }
 
+TEST_CASE("tolerances that accept everything, and comparisons without values, are refused") {
+  expect_mistake(run_systole("run --rtol nan"), "--rtol");
+  expect_mistake(run_systole("run --atol inf"), "--rtol");
+  expect_mistake(run_systole("run --rtol -1"), "--rtol");
+  expect_mistake(run_systole("run --timing-only --expect result=x.npy"), "--timing-only");
+}
+
+TEST_CASE("boundary names that are not distinct and models larger than HBM are mistakes, not aborts") {
+  const Folder folder;
+  std::string text = tiny;
+  text.replace(text.find("outputs: [y]"), 12, "outputs: [y, y]");
+  write_text(folder.file("twice.yaml"), text);
+  expect_mistake(run_systole("run " + folder.file("twice.yaml") + " --weights random:1"), "named 'y'");
+  std::string machine = read_text(std::string(SYSTOLE_SOURCE_DIR) + "/configs/toy.yaml");
+  const std::size_t at = machine.find("hbm_bytes:");
+  REQUIRE(at != std::string::npos);
+  machine.replace(at, machine.find('\n', at) - at, "hbm_bytes: 64");
+  write_text(folder.file("small.yaml"), machine);
+  write_text(folder.file("tiny.yaml"), tiny);
+  expect_mistake(run_systole("compile " + folder.file("tiny.yaml") + " --weights random:1 --machine " + folder.file("small.yaml")),
+                 "HBM");
+}
+
 TEST_CASE("a misspelt key of a machine file is named with its line and the nearest known key") {
   const Folder folder;
   std::string text = read_text(std::string(SYSTOLE_SOURCE_DIR) + "/configs/trn1.yaml");

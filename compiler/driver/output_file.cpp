@@ -20,6 +20,9 @@ void expect_writable(const std::string& path) {
   if (fs::is_directory(path, error)) {
     throw Error(path, "is a folder", "give a file name");
   }
+  if (fs::exists(path, error) && !fs::is_regular_file(path, error)) {
+    throw Error(path, "is no regular file: it would be replaced", "give the name of a file");
+  }
 }
 
 void write_file(const std::string& path, std::string_view text) {

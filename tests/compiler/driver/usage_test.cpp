@@ -154,6 +154,7 @@ TEST_CASE("a mistake leaves no output file behind") {
   expect_mistake(run_systole("compile " + folder.file("cut.onnx") + " -o " + folder.file("out.bin")), "cut.onnx");
   CHECK(folder.files() == 1);
   expect_mistake(run_systole("compile -o " + folder.file("no/such/folder/out.bin")), "folder");
+  expect_mistake(run_systole("compile -o /dev/null"), "regular file");
 }
 
 TEST_CASE("a missing symbolic extent is named together with the option that sets it") {

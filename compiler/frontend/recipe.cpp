@@ -1,9 +1,11 @@
 #include "compiler/frontend/recipe.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <fstream>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
@@ -21,12 +23,34 @@ constexpr int recipe_opset = 18;
 constexpr int deepest_block = 32;
 constexpr std::int64_t most_steps = 1'000'000;
 
-// What a step sees: integers by name, values by name, and the path of blocks around it.
+std::string read_text(const std::filesystem::path& path) {
+  std::error_code error;
+  std::ifstream in(path, std::ios::binary);
+  const auto size = std::filesystem::file_size(path, error);
+  if (!in || error || !std::filesystem::is_regular_file(path, error)) {
+    throw Error(path.string(), "cannot be read", "check the path");
+  }
+  if (size > (std::uintmax_t{1} << 22U)) {
+    throw Error(path.string(), "is larger than 4 MB, too large for a recipe");
+  }
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+// What a step sees: integers by name, values by name, and the path of blocks around it. Turns that share their weights
+// have one weight path.
 struct Frame {
   Parameters parameters;
   Scope scope;
-  std::string path;
+  std::string path, weight_path;
   int depth = 0;
+};
+
+// A piece of YAML and the file that errors in it name.
+struct Source {
+  std::string file;
+  YAML::Node node;
 };
 
 class Interpreter {
@@ -34,7 +58,7 @@ class Interpreter {
   Interpreter(std::string file, const Options& options)
       : file_(std::move(file)), options_(options), importer_(options, {}) {}
 
-  graph::Graph run(const YAML::Node& root);
+  graph::Graph run(const YAML::Node& given);
 
  private:
   [[noreturn]] void fail(const YAML::Node& at, const std::string& what,
@@ -44,16 +68,24 @@ class Interpreter {
   std::string text(const YAML::Node& node, const char* what) const;
   std::vector<std::string> names(const YAML::Node& node, const Frame& frame) const;
   std::string name(const YAML::Node& node, const Frame& frame) const;
+  std::vector<std::string> output_names(const YAML::Node& node, const Frame& frame) const;
   Number number(const YAML::Node& node, const Frame& frame) const;
   std::int64_t integer(const YAML::Node& node, const Frame& frame) const;
   Shape shape(const YAML::Node& node, const Frame& frame) const;
   ElementType type(const YAML::Node& node) const;
+  bool applies(const YAML::Node& map, const Frame& frame) const {
+    return !map["when"] || number(map["when"], frame).value != 0;
+  }
 
-  void read_parameters(const YAML::Node& node, Frame& frame) const;
+  Source load(const YAML::Node& name) const;
+  void add_blocks(const Source& recipe);
+  void read_parameters(const YAML::Node& node, const Source& overrides, Frame& frame);
   void read_inputs(const YAML::Node& node, Frame& frame);
   void run_steps(const YAML::Node& steps, Frame& frame);
   void run_step(const YAML::Node& step, Frame& frame);
   void add_weights(const YAML::Node& step, Frame& frame);
+  TensorId weight(const YAML::Node& at, const std::string& name, ElementType type,
+                  const Shape& extents);
   void add_constant(const YAML::Node& step, Frame& frame);
   void run_operator(const YAML::Node& step, Frame& frame);
   void run_block(const YAML::Node& step, Frame& frame);
@@ -64,7 +96,8 @@ class Interpreter {
   std::string file_;
   Options options_;
   Importer importer_;
-  YAML::Node blocks_;
+  std::map<std::string, Source> blocks_;
+  std::map<std::string, TensorId> weights_;
   ElementType default_type_ = ElementType::f32;
   std::int64_t steps_ = 0;
 };
@@ -186,8 +219,55 @@ ElementType Interpreter::type(const YAML::Node& node) const {
   return *found;
 }
 
-// In the order written: later parameters may use earlier ones. Overrides replace the expression.
-void Interpreter::read_parameters(const YAML::Node& node, Frame& frame) const {
+// Another recipe file, named relative to this one and without its ending.
+Source Interpreter::load(const YAML::Node& name) const {
+  const std::string given = text(name, "a recipe");
+  const auto plain = [](char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '/';
+  };
+  if (given.empty() || !std::all_of(given.begin(), given.end(), plain)) {
+    fail(name, fmt::format("'{}' is not the name of a recipe", given),
+         "letters, digits, _, - and /; it is looked up beside this file");
+  }
+  const auto path = std::filesystem::path(file_).parent_path() / (given + ".yaml");
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) {
+    fail(name, fmt::format("there is no recipe {}", path.string()));
+  }
+  try {
+    return {path.string(), YAML::Load(read_text(path))};
+  } catch (const YAML::Exception& problem) {
+    throw Error(
+        fmt::format("{}:{}:{}", path.string(), problem.mark.line + 1, problem.mark.column + 1),
+        problem.msg, "check the YAML syntax");
+  }
+}
+
+// The recipe's own blocks and those of the files it uses.
+void Interpreter::add_blocks(const Source& recipe) {
+  const YAML::Node blocks = recipe.node["blocks"];
+  for (const auto& entry : blocks) {
+    const std::string key = text(entry.first, "a block");
+    if (!blocks_.emplace(key, Source{recipe.file, entry.second}).second) {
+      fail(entry.first, fmt::format("block '{}' stands twice", key));
+    }
+  }
+  const YAML::Node used = recipe.node["use"];
+  if (used && !used.IsSequence()) {
+    fail(used, "use is a list of recipes");
+  }
+  for (const auto& item : used) {
+    const Source library = load(item);
+    const std::string outside = std::exchange(file_, library.file);
+    check_keys(library.node, {"description", "blocks"});
+    add_blocks(library);
+    file_ = outside;
+  }
+}
+
+// In the order written: later parameters may use earlier ones. The command line replaces an expression, and so does a
+// recipe that extends this one.
+void Interpreter::read_parameters(const YAML::Node& node, const Source& overrides, Frame& frame) {
   std::vector<std::string> known;
   if (node && !node.IsMap()) {
     fail(node, "parameters are a map from names to expressions");
@@ -198,8 +278,16 @@ void Interpreter::read_parameters(const YAML::Node& node, Frame& frame) const {
     if (frame.parameters.contains(key)) {
       fail(entry.first, fmt::format("parameter '{}' stands twice", key));
     }
-    frame.parameters[key] =
-        given != options_.dims.end() ? Number::of(given->second) : number(entry.second, frame);
+    const YAML::Node replaced = overrides.node[key];
+    if (given != options_.dims.end()) {
+      frame.parameters[key] = Number::of(given->second);
+    } else if (replaced) {
+      const std::string outside = std::exchange(file_, overrides.file);
+      frame.parameters[key] = number(replaced, frame);
+      file_ = outside;
+    } else {
+      frame.parameters[key] = number(entry.second, frame);
+    }
     known.push_back(key);
   }
   for (const auto& [key, value] : options_.dims) {
@@ -208,6 +296,9 @@ void Interpreter::read_parameters(const YAML::Node& node, Frame& frame) const {
                   fmt::format("it has {}", fmt::join(known, ", ")));
     }
   }
+  const std::string outside = std::exchange(file_, overrides.file);
+  check_keys(overrides.node, known);
+  file_ = outside;
 }
 
 void Interpreter::read_inputs(const YAML::Node& node, Frame& frame) {
@@ -218,7 +309,10 @@ void Interpreter::read_inputs(const YAML::Node& node, Frame& frame) {
     const std::string key = text(entry.first, "an input");
     const bool is_short = entry.second.IsSequence();
     if (!is_short) {
-      check_keys(entry.second, {"type", "shape"});
+      check_keys(entry.second, {"type", "shape", "when"});
+      if (!applies(entry.second, frame)) {
+        continue;
+      }
     }
     const Shape extents =
         shape(is_short ? entry.second : required(entry.second, "shape", "an input"), frame);
@@ -258,7 +352,7 @@ void Interpreter::run_step(const YAML::Node& step, Frame& frame) {
   if (!step.IsMap()) {
     fail(step, "a step is a map with one of the keys op, block, repeat, weights, constant");
   }
-  if (step["when"] && number(step["when"], frame).value == 0) {
+  if (!applies(step, frame)) {
     return;
   }
   if (step["op"]) {
@@ -292,13 +386,21 @@ void Interpreter::add_weights(const YAML::Node& step, Frame& frame) {
         shape(is_short ? entry.second : required(entry.second, "shape", "a weight"), frame);
     const ElementType element =
         !is_short && entry.second["type"] ? type(entry.second["type"]) : default_type_;
-    importer_.build().set_origin(frame.path + key);
-    try {
-      const TensorId id = importer_.build().weight(frame.path + key, element, extents);
-      frame.scope.values[key] = id;
-    } catch (const Error& error) {
-      fail(entry.second, error.what());
-    }
+    frame.scope.values[key] = weight(entry.second, frame.weight_path + key, element, extents);
+  }
+}
+
+// A name met again is a weight that turns share.
+TensorId Interpreter::weight(const YAML::Node& at, const std::string& name, ElementType type,
+                             const Shape& extents) {
+  importer_.build().set_origin(name);
+  if (const auto known = weights_.find(name); known != weights_.end()) {
+    return known->second;
+  }
+  try {
+    return weights_[name] = importer_.build().weight(name, type, extents);
+  } catch (const Error& error) {
+    fail(at, error.what());
   }
 }
 
@@ -408,12 +510,15 @@ void Interpreter::run_operator(const YAML::Node& step, Frame& frame) {
 
 void Interpreter::run_block(const YAML::Node& step, Frame& frame) {
   const std::string key = text(step["block"], "a block");
-  if (!blocks_ || !blocks_.IsMap() || !blocks_[key]) {
+  const auto defined = blocks_.find(key);
+  if (defined == blocks_.end()) {
     fail(step["block"], fmt::format("no block '{}'", key),
-         "blocks are defined under the key blocks");
+         "blocks are defined under the key blocks, here or in a recipe under use");
   }
-  const YAML::Node block = blocks_[key];
+  const YAML::Node block = defined->second.node;
+  const std::string outside = std::exchange(file_, defined->second.file);
   check_keys(block, {"parameters", "inputs", "outputs", "steps"});
+  file_ = outside;
   Frame inner;
   inner.depth = frame.depth + 1;
   if (inner.depth > deepest_block) {
@@ -423,13 +528,16 @@ void Interpreter::run_block(const YAML::Node& step, Frame& frame) {
   for (const auto& parameter : block["parameters"]) {
     const std::string wanted = text(parameter, "a parameter");
     known.push_back(wanted);
-    if (!step[wanted]) {
+    const auto around = frame.parameters.find(wanted);
+    if (!step[wanted] && around == frame.parameters.end()) {
       fail(step, fmt::format("block '{}' needs the parameter '{}'", key, wanted));
     }
-    inner.parameters[wanted] = number(step[wanted], frame);
+    inner.parameters[wanted] = step[wanted] ? number(step[wanted], frame) : around->second;
   }
   check_keys(step, known);
-  inner.path = frame.path + (step["name"] ? name(step["name"], frame) : key) + "/";
+  const std::string own = (step["name"] ? name(step["name"], frame) : key) + "/";
+  inner.path = frame.path + own;
+  inner.weight_path = frame.weight_path + own;
   inner.scope.opset = recipe_opset;
   const std::vector<std::string> formal = names(block["inputs"], inner);
   const std::vector<std::string> actual = names(step["in"], frame);
@@ -444,7 +552,9 @@ void Interpreter::run_block(const YAML::Node& step, Frame& frame) {
     }
     inner.scope.values[formal[i]] = found->second;
   }
+  file_ = defined->second.file;
   run_steps(required(block, "steps", "a block"), inner);
+  file_ = outside;
   const std::vector<std::string> results = names(block["outputs"], inner);
   const std::vector<std::string> targets = names(step["out"], frame);
   if (results.size() != targets.size()) {
@@ -461,12 +571,15 @@ void Interpreter::run_block(const YAML::Node& step, Frame& frame) {
   }
 }
 
-// The steps see and set the names around them, so that a value can be carried from turn to turn.
+// The steps see and set the names around them, so that a value can be carried from turn to turn. Turns that share use
+// the weights of the first.
 void Interpreter::run_repeat(const YAML::Node& step, Frame& frame) {
-  check_keys(step, {"repeat", "index", "name", "steps", "when"});
+  check_keys(step, {"repeat", "index", "name", "shared", "steps", "when"});
   const std::int64_t count = integer(step["repeat"], frame);
   const std::string index = step["index"] ? text(step["index"], "an index") : std::string();
+  const bool shared = step["shared"] && number(step["shared"], frame).value != 0;
   const std::string path = frame.path;
+  const std::string weight_path = frame.weight_path;
   const Parameters outside = frame.parameters;
   if (frame.parameters.contains(index)) {
     fail(step["index"], fmt::format("'{}' is already a parameter", index));
@@ -475,35 +588,72 @@ void Interpreter::run_repeat(const YAML::Node& step, Frame& frame) {
     if (!index.empty()) {
       frame.parameters[index] = Number::of(i);
     }
-    frame.path = fmt::format("{}{}{}/", path, step["name"] ? name(step["name"], frame) : "", i);
+    const std::string own = step["name"] ? name(step["name"], frame) : "";
+    frame.path = fmt::format("{}{}{}/", path, own, i);
+    frame.weight_path = fmt::format("{}{}{}/", weight_path, own, shared ? 0 : i);
     run_steps(required(step, "steps", "a repetition"), frame);
     if (++steps_ > most_steps) {
       fail(step, fmt::format("the recipe takes more than {} steps", most_steps));
     }
   }
   frame.path = path;
+  frame.weight_path = weight_path;
   frame.parameters = outside;
 }
 
-graph::Graph Interpreter::run(const YAML::Node& root) {
-  check_keys(root,
-             {"name", "description", "type", "parameters", "inputs", "blocks", "steps", "outputs"});
+// Names, or maps of a name and when it is an output.
+std::vector<std::string> Interpreter::output_names(const YAML::Node& node,
+                                                   const Frame& frame) const {
+  if (!node.IsSequence()) {
+    return names(node, frame);
+  }
+  std::vector<std::string> out;
+  for (const auto& item : node) {
+    if (item.IsMap()) {
+      check_keys(item, {"name", "when"});
+      if (!applies(item, frame)) {
+        continue;
+      }
+    }
+    const YAML::Node named = item.IsMap() ? required(item, "name", "an output") : YAML::Node(item);
+    out.push_back(name(named, frame));
+  }
+  return out;
+}
+
+// A recipe that extends another is that one with a name and parameters of its own.
+graph::Graph Interpreter::run(const YAML::Node& given) {
+  const std::vector<std::string> keys = {"name",   "description", "type",  "use",    "parameters",
+                                         "inputs", "blocks",      "steps", "outputs"};
+  const bool extends = given.IsMap() && given["extends"];
+  check_keys(given, extends
+                        ? std::vector<std::string>{"name", "description", "extends", "parameters"}
+                        : keys);
+  const std::string model = text(required(given, "name", "a recipe"), "a name");
+  Source overrides{file_, YAML::Node(YAML::NodeType::Map)};
+  YAML::Node root = given;
+  if (extends) {
+    if (given["parameters"]) {
+      overrides.node.reset(given["parameters"]);
+    }
+    const Source family = load(given["extends"]);
+    file_ = family.file;
+    root.reset(family.node);
+    check_keys(root, keys);
+  }
   Frame frame;
   frame.scope.opset = recipe_opset;
-  if (root["blocks"]) {
-    blocks_ = root["blocks"];
-  }
+  add_blocks({file_, root});
   if (root["type"]) {
     default_type_ = type(root["type"]);
   }
-  const std::string model = text(required(root, "name", "a recipe"), "a name");
   if (root["parameters"]) {
-    read_parameters(root["parameters"], frame);
+    read_parameters(root["parameters"], overrides, frame);
   }
   read_inputs(required(root, "inputs", "a recipe"), frame);
   run_steps(required(root, "steps", "a recipe"), frame);
   std::vector<std::pair<std::string, Value>> outputs;
-  for (const std::string& output : names(required(root, "outputs", "a recipe"), frame)) {
+  for (const std::string& output : output_names(required(root, "outputs", "a recipe"), frame)) {
     const auto found = frame.scope.values.find(output);
     if (found == frame.scope.values.end()) {
       fail(root["outputs"], fmt::format("no value '{}' at the end of the steps", output));
@@ -511,21 +661,6 @@ graph::Graph Interpreter::run(const YAML::Node& root) {
     outputs.emplace_back(output, found->second);
   }
   return importer_.finish(model, outputs);
-}
-
-std::string read_text(const std::filesystem::path& path) {
-  std::error_code error;
-  std::ifstream in(path, std::ios::binary);
-  const auto size = std::filesystem::file_size(path, error);
-  if (!in || error || !std::filesystem::is_regular_file(path, error)) {
-    throw Error(path.string(), "cannot be read", "check the path");
-  }
-  if (size > (std::uintmax_t{1} << 22U)) {
-    throw Error(path.string(), "is larger than 4 MB, too large for a recipe");
-  }
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
 }
 
 }  // namespace

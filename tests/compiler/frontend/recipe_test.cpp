@@ -238,7 +238,7 @@ TEST_CASE("every recipe in models/ has a description and builds") {
   }
   CHECK_THROWS_WITH_AS(
       static_cast<void>(frontend::read_model("brt")),
-      doctest::Contains("neither a file nor a known model; known models: bert, default,"), Error);
+      doctest::Contains("neither a file nor a known model; known models: albert_large,"), Error);
 }
 
 TEST_CASE("bert: tokens that the mask drops do not change the others") {
@@ -265,10 +265,15 @@ TEST_CASE(
   const std::int64_t layer =
       4 * (128 * 128 + 128) + (128 * 512 + 512) + (512 * 128 + 128) + 4 * 128;
   CHECK(parameters_of(separate) - parameters_of(shared) == 2 * layer);
-  const auto masks = model("bert", {{"tokens", 8}, {"layers", 3}, {"mask_per_layer", 1}});
+  const auto masks = model("bert", {{"tokens", 8}, {"layers", 3}, {"mask", 3}});
   CHECK(masks.nodes.size() > separate.nodes.size());
-  CHECK(graph::evaluate(masks, seeded_inputs(masks)) ==
-        graph::evaluate(separate, seeded_inputs(separate)));
+  // The same row for every layer.
+  auto inputs = seeded_inputs(separate);
+  inputs["attention_mask"] = test::longs({1, 8}, {1, 1, 1, 0, 1, 1, 0, 1});
+  const auto once = graph::evaluate(separate, inputs);
+  inputs["attention_mask"] =
+      test::longs({3, 8}, {1, 1, 1, 0, 1, 1, 0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 1, 1, 0, 1, 1, 0, 1});
+  CHECK(graph::evaluate(masks, inputs) == once);
 }
 
 TEST_CASE("llama: a later token never changes an earlier one") {
@@ -291,8 +296,22 @@ TEST_CASE("llama: positions matter, and tables made in every layer change no val
   const auto swapped = graph::evaluate(graph, inputs);
   CHECK(row_difference(straight.at(0), swapped.at(0), 5, 6) >
         1e-3);  // without positions the last row would be equal
-  const auto own = model("llama", {{"tokens", 6}, {"shared_tables", 0}});
-  CHECK(graph::evaluate(own, inputs) == swapped);
+  // Constants, operators once, operators in each of the two layers: the same values.
+  std::size_t operators = graph.nodes.size();
+  for (const std::int64_t kind : {2, 3}) {
+    const auto other = model("llama", {{"tokens", 6}, {"mask", kind}, {"rotary", kind}});
+    CHECK(other.nodes.size() > operators);
+    operators = other.nodes.size();
+    std::vector<std::int64_t> ones;
+    std::vector<std::int64_t> places;
+    for (std::int64_t i = 0; i < 6 * (kind - 1); ++i) {
+      ones.push_back(1);
+      places.push_back(i % 6);
+    }
+    inputs["attention_mask"] = test::longs({kind - 1, 6}, ones);
+    inputs["positions"] = test::longs({kind - 1, 6}, places);
+    CHECK(row_difference(graph::evaluate(other, inputs).at(0), swapped.at(0), 0, 6) < 1e-5);
+  }
 }
 
 TEST_CASE("resnet50 has the published number of parameters and the shape of its logits") {
@@ -347,22 +366,27 @@ TEST_CASE("both forms of the mixture of experts compute the same with the same w
       {"tokens", 5}, {"hidden", 8}, {"inner", 6}, {"experts", 4}};
   const auto unrolled = model("moe_unrolled", dims);
   auto batched = model("moe_batched", dims);
-  for (const std::string matrix : {"gate_w", "up_w", "down_w"}) {
-    graph::Array stacked = constant(batched, "layer0/" + matrix);
+  const std::string part = "decoder/layer0/part/experts/";
+  for (const std::string matrix : {"gate", "up", "down"}) {
+    const std::string target = part + "experts_batched/" + matrix + "_w";
+    graph::Array stacked = constant(batched, target);
     for (int e = 0; e < 4; ++e) {
-      const auto part =
-          constant(unrolled, "layer0/expert" + std::to_string(e) + "/expert/" + matrix);
-      std::copy(part.data.begin(), part.data.end(),
-                stacked.data.begin() + static_cast<std::ptrdiff_t>(part.data.size()) * e);
+      const std::string turn = e == 0 ? "" : std::to_string(e - 1) + "/";
+      const auto one = constant(unrolled, part + "experts_unrolled/" + turn + "expert" +
+                                              std::to_string(e) + "/part/" + matrix + "/w");
+      std::copy(one.data.begin(), one.data.end(),
+                stacked.data.begin() + static_cast<std::ptrdiff_t>(one.data.size()) * e);
     }
-    replace_constant(batched, "layer0/" + matrix, stacked);
+    replace_constant(batched, target, stacked);
   }
   const auto inputs = seeded_inputs(unrolled);
   const auto a = graph::evaluate(unrolled, inputs);
   const auto b = graph::evaluate(batched, inputs);
-  CHECK(a.at(0).shape == graph::Shape{1, 5, 8});
+  CHECK(a.at(0).shape == graph::Shape{1, 5, 1000});
   CHECK(row_difference(a.at(0), b.at(0), 0, 5) < 1e-5);
-  CHECK(row_difference(a.at(0), inputs.at("x"), 0, 5) > 1e-3);  // the experts do add something
+  const auto without = model("llama", {{"tokens", 5}, {"hidden", 8}, {"inner", 6}, {"layers", 1}});
+  CHECK(row_difference(a.at(0), graph::evaluate(without, inputs).at(0), 0, 5) >
+        1e-3);  // the experts do something of their own
 }
 
 TEST_CASE(

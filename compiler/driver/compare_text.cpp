@@ -4,24 +4,19 @@
 #include <nlohmann/json.hpp>
 
 #include "compiler/driver/compare.hpp"
+#include "compiler/driver/record.hpp"
 #include "compiler/driver/table.hpp"
+#include "compiler/driver/terms.hpp"
 
 namespace systole::driver {
 namespace {
 
-std::int64_t conversion_bytes(const Measured& row) {
-  std::int64_t sum = 0;
-  for (const layout::ConversionRow& conversion : row.conversions) {
-    sum += conversion.bytes;
-  }
-  return sum;
-}
-
 const Measured* extreme(const Comparison& comparison, bool largest) {
   const Measured* found = nullptr;
   for (const Measured& row : comparison.rows) {
-    if (row.compiled() && (found == nullptr || (largest ? row.outcome.report.cycles > found->outcome.report.cycles
-                                                        : row.outcome.report.cycles < found->outcome.report.cycles))) {
+    if (row.compiled() && (found == nullptr ||
+                           (largest ? row.outcome.report.cycles > found->outcome.report.cycles
+                                    : row.outcome.report.cycles < found->outcome.report.cycles))) {
       found = &row;
     }
   }
@@ -42,35 +37,53 @@ std::string proof_text(const solver::Result& result) {
   return {};
 }
 
-std::string error_text(const Measured& row) { return row.error ? fmt::format("{:.1e}", *row.error) : "-"; }
+std::string error_text(const Measured& row) {
+  return row.error ? fmt::format("{:.1e}", *row.error) : "-";
+}
 
 double busy(const Measured& row, isa::Engine engine) {
-  return static_cast<double>(row.outcome.report.engines[static_cast<std::size_t>(engine)].busy.count());
+  return static_cast<double>(
+      row.outcome.report.engines[static_cast<std::size_t>(engine)].busy.count());
 }
 
 std::string strategy_table(const Comparison& comparison, const sim::Timing& timing) {
   using A = Table::Align;
-  Table table({{"strategy", A::left}, {"predicted"}, {"measured"}, {"ratio"}, {"conversions"}, {"their cycles"},
-               {"their bytes"}, {"HBM bytes"}, {"tensor busy"}, {"DMA busy"}, {"SBUF peak"}, {"proof"},
-               {"value error"}, {"program", A::left}});
+  Table table({{"strategy", A::left},
+               {"predicted"},
+               {"measured"},
+               {"ratio"},
+               {"conversions"},
+               {"their cycles"},
+               {"their bytes"},
+               {"HBM bytes"},
+               {"tensor busy"},
+               {"DMA busy"},
+               {"SBUF peak"},
+               {"proof"},
+               {"value error"},
+               {"program", A::left}});
   const Measured* best = extreme(comparison, false);
   for (const Measured& row : comparison.rows) {
     if (!row.compiled()) {
-      table.row({row.strategy, "-", "-", "-", "-", "-", "-", "-", "-", "-", "-", proof_text(row.solved), "-",
-                 row.solved.note});
+      table.row({row.strategy, "-", "-", "-", "-", "-", "-", "-", "-", "-", "-",
+                 proof_text(row.solved), "-", row.solved.note});
       continue;
     }
     const sim::Report& report = row.outcome.report;
     const auto total = static_cast<double>(report.total.count());
-    table.row({row.strategy, grouped(row.solved.cost), grouped(report.cycles),
-               fmt::format("{:.3f}", static_cast<double>(report.cycles) / static_cast<double>(best->outcome.report.cycles)),
-               grouped(static_cast<std::int64_t>(row.conversions.size())), grouped(conversion_cycles(row, timing)),
-               bytes_text(conversion_bytes(row)), bytes_text(report.hbm_read_bytes + report.hbm_written_bytes),
-               percent(busy(row, isa::Engine::tensor), total),
-               percent(static_cast<double>(report.dma_busy.count()), total), bytes_text(row.sbuf_peak),
-               proof_text(row.solved), error_text(row),
-               row.same_as.empty() ? fmt::format("{} instructions", grouped(static_cast<std::int64_t>(row.instructions)))
-                                   : "as " + row.same_as});
+    table.row(
+        {row.strategy, grouped(row.solved.cost), grouped(report.cycles),
+         fmt::format("{:.3f}", static_cast<double>(report.cycles) /
+                                   static_cast<double>(best->outcome.report.cycles)),
+         grouped(static_cast<std::int64_t>(row.conversions.size())),
+         grouped(conversion_cycles(row, timing)), bytes_text(conversion_bytes(row)),
+         bytes_text(report.hbm_read_bytes + report.hbm_written_bytes),
+         percent(busy(row, isa::Engine::tensor), total),
+         percent(static_cast<double>(report.dma_busy.count()), total), bytes_text(row.sbuf_peak),
+         proof_text(row.solved), error_text(row),
+         row.same_as.empty()
+             ? fmt::format("{} instructions", grouped(static_cast<std::int64_t>(row.instructions)))
+             : "as " + row.same_as});
   }
   return table.text();
 }
@@ -83,43 +96,43 @@ std::string conversion_table(const Comparison& comparison) {
     }
     out += fmt::format("\nconversions of {}:\n", row.strategy);
     using A = Table::Align;
-    Table table({{"tensor", A::left}, {"from", A::left}, {"to", A::left}, {"by", A::left}, {"bytes"}, {"predicted"}});
+    Table table({{"tensor", A::left},
+                 {"from", A::left},
+                 {"to", A::left},
+                 {"by", A::left},
+                 {"bytes"},
+                 {"predicted"}});
     for (const layout::ConversionRow& c : row.conversions) {
-      table.row({c.tensor, layout::to_string(c.from), layout::to_string(c.to), std::string(layout::name_of(c.mechanism)),
-                 bytes_text(c.bytes), grouped(c.cycles)});
+      table.row({c.tensor, layout::to_string(c.from), layout::to_string(c.to),
+                 std::string(layout::name_of(c.mechanism)), bytes_text(c.bytes),
+                 grouped(c.cycles)});
     }
     out += row.conversions.empty() ? "none\n" : table.text();
   }
   return out;
 }
 
-std::string source_table(const Measured& row, const sim::Timing& timing) {
-  using A = Table::Align;
-  Table table({{"operator or conversion", A::left}, {"measured cycles"}, {"busy cycles"}, {"DMA bytes"}});
-  for (const isa::SourceId id : row.program.sources.ids()) {
-    const sim::SourceReport& s = row.outcome.report.sources[id.index()];
-    table.row({row.program.sources[id].name, grouped(sim::reference_cycles(timing, s.attributed).count()),
-               grouped(sim::reference_cycles(timing, s.busy).count()), bytes_text(s.dma_bytes)});
-  }
-  return fmt::format("\n{}:\n", row.strategy) + table.text();
-}
-
 }  // namespace
 
-std::string comparison_text(const Comparison& comparison, const sim::Timing& timing, const CompareOptions& options) {
+std::string comparison_text(const Comparison& comparison, const sim::Timing& timing,
+                            const CompareOptions& options) {
   std::string out = comparison.title + "\n\n" + strategy_table(comparison, timing);
-  out += comparison.timing_only
-             ? "values: not computed (timing only)\n"
-             : fmt::format("value error: largest |got - reference| over the largest |reference|; tolerance {}\n",
-                           comparison.tolerance);
+  out += comparison.timing_only ? "values: not computed (timing only)\n"
+                                : fmt::format(
+                                      "value error: largest |got - reference| over the largest "
+                                      "|reference|; tolerance {}\n",
+                                      comparison.tolerance);
   const Measured* best = extreme(comparison, false);
   const Measured* worst = extreme(comparison, true);
   if (best != nullptr && worst->program != best->program) {
-    out += fmt::format("\nwhat costs {} most against {} (cycles):\n", worst->strategy, best->strategy);
-    Table table({{"tensor or operator", Table::Align::left}, {"conversions"}, {"longer to produce"}});
+    out +=
+        fmt::format("\nwhat costs {} most against {} (cycles):\n", worst->strategy, best->strategy);
+    Table table(
+        {{"tensor or operator", Table::Align::left}, {"conversions"}, {"longer to produce"}});
     const auto costs = costly_tensors(*worst, *best, timing);
     for (std::size_t i = 0; i < std::min<std::size_t>(3, costs.size()); ++i) {
-      table.row({costs[i].tensor, grouped(costs[i].conversion_cycles), grouped(costs[i].producer_cycles)});
+      table.row({costs[i].tensor, grouped(costs[i].conversion_cycles),
+                 grouped(costs[i].producer_cycles)});
     }
     out += table.text();
   }
@@ -127,11 +140,7 @@ std::string comparison_text(const Comparison& comparison, const sim::Timing& tim
     out += conversion_table(comparison);
   }
   if (options.terms) {
-    for (const Measured& row : comparison.rows) {
-      if (row.compiled() && row.same_as.empty()) {
-        out += source_table(row, timing);
-      }
-    }
+    out += terms_text(comparison, timing);
   }
   return out;
 }
@@ -141,26 +150,12 @@ std::string comparison_json(const Comparison& comparison, const sim::Timing& tim
   const Measured* best = extreme(comparison, false);
   for (const Measured& row : comparison.rows) {
     nlohmann::ordered_json line;
-    line["schema"] = "systole-compare-1";
+    line["schema"] = "systole-compare-2";
     line["title"] = comparison.title;
-    line["strategy"] = row.strategy;
-    line["status"] = std::string(solver::name(row.solved.status));
+    add_record(line, row, timing);
     if (row.compiled()) {
-      const sim::Report& report = row.outcome.report;
-      line["predicted"] = row.solved.cost;
-      line["bound"] = row.solved.bound;
-      line["measured"] = report.cycles;
-      line["microseconds"] = report.microseconds;
-      line["ratio"] = static_cast<double>(report.cycles) / static_cast<double>(best->outcome.report.cycles);
-      line["conversions"] = row.conversions.size();
-      line["conversion_cycles"] = conversion_cycles(row, timing);
-      line["conversion_bytes"] = conversion_bytes(row);
-      line["hbm_read_bytes"] = report.hbm_read_bytes;
-      line["hbm_written_bytes"] = report.hbm_written_bytes;
-      line["sbuf_peak"] = row.sbuf_peak;
-      line["instructions"] = row.instructions;
-      line["same_as"] = row.same_as;
-      line["value_error"] = row.error ? nlohmann::ordered_json(*row.error) : nlohmann::ordered_json();
+      line["ratio"] = static_cast<double>(row.outcome.report.cycles) /
+                      static_cast<double>(best->outcome.report.cycles);
     }
     out += line.dump() + "\n";
   }
@@ -170,7 +165,8 @@ std::string comparison_json(const Comparison& comparison, const sim::Timing& tim
 std::string times_text(const Comparison& comparison) {
   Table table({{"seconds", Table::Align::left}, {"solve"}, {"compile"}, {"simulate"}});
   for (const Measured& row : comparison.rows) {
-    table.row({row.strategy, fmt::format("{:.3f}", row.solved.seconds), fmt::format("{:.3f}", row.compile_seconds),
+    table.row({row.strategy, fmt::format("{:.3f}", row.solved.seconds),
+               fmt::format("{:.3f}", row.compile_seconds),
                row.same_as.empty() ? fmt::format("{:.3f}", row.simulate_seconds) : "-"});
   }
   return "\n" + table.text();

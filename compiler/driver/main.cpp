@@ -18,10 +18,12 @@ void add_model(CLI::App& app, ModelOptions& options, bool required) {
   auto* model = app.add_option("MODEL", options.model,
                                "ONNX file, recipe (*.yaml), or the name of a recipe in models/");
   model->required(required);
-  app.add_option("--dim", options.dims, "Value of a symbolic extent or recipe parameter, NAME=VALUE");
+  app.add_option("--dim", options.dims,
+                 "Value of a symbolic extent or recipe parameter, NAME=VALUE");
   app.add_option("--input", options.inputs, "Values of an input, NAME=FILE.npy; others are seeded");
   app.add_option("--weights", options.weights, "Weights that the model lacks: random:SEED");
-  app.add_option("--seed", options.seed, "Seed of inputs that are not given")->capture_default_str();
+  app.add_option("--seed", options.seed, "Seed of inputs that are not given")
+      ->capture_default_str();
 }
 
 void add_target(CLI::App& app, TargetOptions& options) {
@@ -30,7 +32,8 @@ void add_target(CLI::App& app, TargetOptions& options) {
   app.add_option("--dtype", options.dtype, "bf16: operands rounded, fp32 accumulation; or fp32")
       ->capture_default_str();
   app.add_option("--threads", options.threads, "Threads; never changes a result")
-      ->check(CLI::Range(1, 1024))->capture_default_str();
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
 }
 
 void add_budget(CLI::App& app, SolveOptions& options) {
@@ -46,6 +49,10 @@ struct Commands {
   RunOptions run;
   InspectOptions inspect;
   SolveFileOptions solve;
+  BenchOptions bench;
+  CalibrateOptions calibrate;
+  ExplainOptions explain;
+  DiffOptions diff;
   std::string validate_only;
 };
 
@@ -57,7 +64,8 @@ void add_compare(CLI::App& app, Commands& c, Action& action) {
   add_model(*sub, c.compare.model, false);
   add_target(*sub, c.compare.target);
   add_budget(*sub, c.compare.solve);
-  sub->add_option("--strategies", c.compare.strategies, "Comma-separated (see: systole strategies)");
+  sub->add_option("--strategies", c.compare.strategies,
+                  "Comma-separated (see: systole strategies)");
   sub->add_flag("--timing-only", c.compare.timing_only, "Count cycles without computing values");
   sub->add_flag("!--no-checks", c.compare.checks, "Switch the machine's run-time checks off");
   sub->add_flag("--conversions", c.compare.list_conversions, "List every conversion");
@@ -74,22 +82,26 @@ void add_compile(CLI::App& app, Commands& c, Action& action) {
   add_budget(*sub, c.compile.solve);
   sub->add_option("--strategy", c.compile.strategy, "Layout strategy")->capture_default_str();
   sub->add_option("-o,--output", c.compile.output, "File to write (default: print as text)");
-  sub->add_option("--emit", c.compile.emit, "asm, bin, problem or dot (default: bin if -o ends in .bin, else asm)")
+  sub->add_option("--emit", c.compile.emit,
+                  "asm, bin, problem or dot (default: bin if -o ends in .bin, else asm)")
       ->check(CLI::IsMember({"asm", "bin", "problem", "dot"}));
-  sub->add_option("--dump-after", c.compile.dump_after,
-                  "Print a stage: read, canonicalize, state, solve, apply, plan, tile, allocate, schedule");
+  sub->add_option(
+      "--dump-after", c.compile.dump_after,
+      "Print a stage: read, canonicalize, state, solve, apply, plan, tile, allocate, schedule");
   sub->callback([&c, &action] { action = [&c] { return compile(c.compile); }; });
 }
 
 void add_run(CLI::App& app, Commands& c, Action& action) {
-  auto* sub = app.add_subcommand("run", "Compile if needed, simulate, read outputs from simulated memory");
+  auto* sub =
+      app.add_subcommand("run", "Compile if needed, simulate, read outputs from simulated memory");
   sub->footer("Example: systole run model.onnx --input x=x.npy --expect y=y.npy --dtype fp32");
   add_model(*sub, c.run.model, false);
   add_target(*sub, c.run.target);
   add_budget(*sub, c.run.solve);
   sub->add_option("--strategy", c.run.strategy, "Layout strategy")->capture_default_str();
   sub->add_option("--output", c.run.output_folder, "Folder for the outputs as .npy");
-  sub->add_option("--expect", c.run.expect, "Expected values of an output, NAME=FILE.npy (exit 1 if they differ)");
+  sub->add_option("--expect", c.run.expect,
+                  "Expected values of an output, NAME=FILE.npy (exit 1 if they differ)");
   sub->add_option("--rtol", c.run.rtol, "Relative tolerance of --expect")->capture_default_str();
   sub->add_option("--atol", c.run.atol, "Absolute tolerance of --expect")->capture_default_str();
   sub->add_flag("--timing-only", c.run.timing_only, "Count cycles without computing values");
@@ -107,11 +119,79 @@ void add_solve(CLI::App& app, Commands& c, Action& action) {
   add_budget(*sub, c.solve.solve);
   sub->add_option("--strategy", c.solve.strategy, "Strategy")->capture_default_str();
   sub->add_option("--threads", c.solve.threads, "Threads; never changes a result")
-      ->check(CLI::Range(1, 1024))->capture_default_str();
-  sub->add_option("--export", c.solve.export_to, "FORMAT FILE: write the problem in another form, do not solve")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  sub->add_option("--export", c.solve.export_to,
+                  "FORMAT FILE: write the problem in another form, do not solve")
       ->expected(2);
   sub->add_option("--result", c.solve.result, "Write the result file");
   sub->callback([&c, &action] { action = [&c] { return solve_file(c.solve); }; });
+}
+
+void add_bench(CLI::App& app, Commands& c, Action& action) {
+  auto* sub = app.add_subcommand(
+      "bench", "Every configuration of a suite by every strategy, into one result file");
+  sub->footer("Example: systole bench paper --output paper.jsonl");
+  sub->add_option("SUITE", c.bench.suite, "Name in models/suites/ or a file")->required();
+  add_target(*sub, c.bench.target);
+  add_budget(*sub, c.bench.solve);
+  sub->add_option("--strategies", c.bench.strategies, "Comma-separated (see: systole strategies)");
+  sub->add_option("--filter", c.bench.filter, "Only configurations whose name contains this");
+  sub->add_option("--shard", c.bench.shard, "I/N: every N-th configuration, from the I-th");
+  sub->add_option("--merge", c.bench.merge,
+                  "Take over these result files of other shards, run nothing");
+  sub->add_option("--output", c.bench.output,
+                  "Result file, JSON lines; a run goes on where it stopped (default: SUITE.jsonl)");
+  sub->add_option("--seed", c.bench.seed, "Seed of inputs and weights")->capture_default_str();
+  sub->add_option("--jobs", c.bench.jobs, "Processes at once")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  sub->add_flag("--timing-only", c.bench.timing_only, "Count cycles without computing values");
+  sub->add_flag("--predict-only", c.bench.predict_only,
+                "Solve and predict, neither compile nor simulate");
+  sub->add_flag("!--no-checks", c.bench.checks, "Switch the machine's run-time checks off");
+  sub->add_flag("--list", c.bench.list, "Print the names of the configurations, run nothing");
+  sub->callback([&c, &action] { action = [&c] { return bench(c.bench); }; });
+}
+
+void add_calibrate(CLI::App& app, Commands& c, Action& action) {
+  auto* sub = app.add_subcommand("calibrate", "Fit a cost file to what the machine measures");
+  sub->footer("Example: systole calibrate --machine trn1 --output trn1.calibrated.yaml");
+  add_target(*sub, c.calibrate.target);
+  sub->add_option("--suite", c.calibrate.suite, "The profile set")->capture_default_str();
+  sub->add_option("--output", c.calibrate.output,
+                  "Cost file to write (default: MACHINE.calibrated.yaml)");
+  sub->add_option(
+      "--profile", c.calibrate.profile,
+      "File of measurements; a run goes on where it stopped (default: MACHINE.profile.jsonl)");
+  sub->add_option("--check", c.calibrate.check,
+                  "Say whether this cost file still fits the machine (exit 1 if not)");
+  sub->add_option("--probes", c.calibrate.probes, "Layouts per configuration besides the best one")
+      ->capture_default_str();
+  sub->add_option("--seed", c.calibrate.seed, "Seed of the layouts")->capture_default_str();
+  sub->add_option("--jobs", c.calibrate.jobs, "Processes at once")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  sub->callback([&c, &action] { action = [&c] { return calibrate(c.calibrate); }; });
+}
+
+void add_explain(CLI::App& app, Commands& c, Action& action) {
+  auto* sub =
+      app.add_subcommand("explain", "One strategy's layouts, predicted and measured per operator");
+  sub->footer("Example: systole explain model.onnx --strategy exact --json exact.json");
+  add_model(*sub, c.explain.model, false);
+  add_target(*sub, c.explain.target);
+  add_budget(*sub, c.explain.solve);
+  sub->add_option("--strategy", c.explain.strategy, "Layout strategy")->capture_default_str();
+  sub->add_option("--json", c.explain.json, "Write it as JSON lines, for systole diff");
+  sub->callback([&c, &action] { action = [&c] { return explain(c.explain); }; });
+
+  auto* between =
+      app.add_subcommand("diff", "Two files of explain --json: one line per operator that moved");
+  between->footer("Example: systole diff local.json exact.json");
+  between->add_option("A", c.diff.first, "File of systole explain --json")->required();
+  between->add_option("B", c.diff.second, "Another one of the same model")->required();
+  between->callback([&c, &action] { action = [&c] { return diff(c.diff); }; });
 }
 
 void add_others(CLI::App& app, Commands& c, Action& action) {
@@ -122,14 +202,21 @@ void add_others(CLI::App& app, Commands& c, Action& action) {
   look->add_option("--dot", c.inspect.dot, "Write the graph for Graphviz");
   look->callback([&c, &action] { action = [&c] { return inspect(c.inspect); }; });
 
-  auto* points = app.add_subcommand("validate", "The published hardware points against the machine");
+  auto* points =
+      app.add_subcommand("validate", "The published hardware points against the machine");
   points->footer("Example: systole validate --only T1");
   points->add_option("--only", c.validate_only, "Points whose id begins so");
   points->callback([&c, &action] { action = [&c] { return validate(c.validate_only); }; });
 
-  app.add_subcommand("models", "The recipes in models/")->callback([&action] { action = list_models; });
-  app.add_subcommand("machines", "The machines in configs/")->callback([&action] { action = list_machines; });
-  app.add_subcommand("strategies", "The layout strategies")->callback([&action] { action = list_strategies; });
+  app.add_subcommand("models", "The recipes in models/")->callback([&action] {
+    action = list_models;
+  });
+  app.add_subcommand("machines", "The machines in configs/")->callback([&action] {
+    action = list_machines;
+  });
+  app.add_subcommand("strategies", "The layout strategies")->callback([&action] {
+    action = list_strategies;
+  });
 }
 
 int fail(const char* text) {
@@ -140,7 +227,8 @@ int fail(const char* text) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Systole: layout selection, compilation and simulation for a systolic-array core", "systole"};
+  CLI::App app{"Systole: layout selection, compilation and simulation for a systolic-array core",
+               "systole"};
   app.set_version_flag("--version", SYSTOLE_VERSION);
   app.require_subcommand(1);
   Commands commands;
@@ -149,6 +237,9 @@ int main(int argc, char** argv) {
   add_compile(app, commands, action);
   add_run(app, commands, action);
   add_solve(app, commands, action);
+  add_bench(app, commands, action);
+  add_calibrate(app, commands, action);
+  add_explain(app, commands, action);
   add_others(app, commands, action);
   try {
     app.parse(argc, argv);

@@ -16,7 +16,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Folders of recipes, first hit wins.
+bool is_file(const fs::path& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error);
+}
+
+}  // namespace
+
 std::vector<fs::path> recipe_folders() {
   std::vector<fs::path> folders;
   if (const char* given = std::getenv("SYSTOLE_MODELS")) {
@@ -26,13 +32,6 @@ std::vector<fs::path> recipe_folders() {
   folders.push_back(embedded_models_folder());
   return folders;
 }
-
-bool is_file(const fs::path& path) {
-  std::error_code error;
-  return fs::is_regular_file(path, error);
-}
-
-}  // namespace
 
 std::vector<ModelEntry> list_models() {
   std::map<std::string, ModelEntry> found;
@@ -55,7 +54,8 @@ std::vector<ModelEntry> list_models() {
 
 graph::Graph read_model(const std::string& path_or_name, const Options& options) {
   fs::path path = path_or_name;
-  const bool is_name = path_or_name.find('/') == std::string::npos;
+  const bool is_name =
+      path.is_relative() && path.extension().empty();  // folders of recipes have folders, too
   if (!is_file(path) && is_name) {
     for (const fs::path& folder : recipe_folders()) {
       if (is_file(folder / (path_or_name + ".yaml"))) {
@@ -67,7 +67,7 @@ graph::Graph read_model(const std::string& path_or_name, const Options& options)
   if (is_file(path) && (path.extension() == ".yaml" || path.extension() == ".yml")) {
     return read_recipe(path, options);
   }
-  if (!is_file(path) && is_name && path.extension().empty()) {
+  if (!is_file(path) && is_name) {
     std::vector<std::string> names;
     for (const ModelEntry& entry : list_models()) {
       names.push_back(entry.name);

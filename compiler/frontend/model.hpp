@@ -5,6 +5,7 @@
 // known names), and those of the two readers.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ namespace systole::frontend {
 // The recipe embedded in the program: a ResNet bottleneck followed by an attention block (models/default.yaml). Its weights
 // are random, with seed 1 unless the options give another.
 [[nodiscard]] graph::Graph default_model(const Options& options = {});
+
+// The folders that are searched, the first hit wins; some may not exist.
+[[nodiscard]] std::vector<std::filesystem::path> recipe_folders();
 
 // Names and descriptions of the recipes that can be found, ascending.
 struct ModelEntry {

@@ -64,13 +64,13 @@ class Applying {
       const TensorId wanted = in_layout(graph_.nodes[id].inputs[i], row.configuration.inputs[i]);
       laid_.graph.nodes[id].inputs[i] = wanted;
     }
-    place(id, row.configuration.mechanism, row.price.total);
+    place(id, row.configuration.mechanism, row.price);
   }
 
-  void place(NodeId id, Mechanism mechanism, std::int64_t cycles) {
+  void place(NodeId id, Mechanism mechanism, const Price& price) {
     order_.push_back(id);
     laid_.mechanisms.add(mechanism);
-    laid_.predicted.add(cycles);
+    laid_.predicted.add(price);
   }
 
   [[nodiscard]] bool constant_known(TensorId id) const { return known_.contains(id); }
@@ -112,7 +112,7 @@ class Applying {
         graph::add_node(laid_.graph, copy_name(tensor, layout), graph::Convert{}, {tensor});
     laid_.layouts.add(layout);
     laid_.storage.add(laid_.storage[tensor]);
-    place(laid_.graph.tensors[id].producer, conversion.mechanism, conversion.price.total);
+    place(laid_.graph.tensors[id].producer, conversion.mechanism, conversion.price);
     return id;
   }
 
@@ -172,7 +172,7 @@ std::vector<ConversionRow> conversions(const LaidGraph& laid) {
       rows.push_back({tensor.name, laid.layouts[node.inputs[0]], laid.layouts[node.output],
                       laid.mechanisms[id],
                       graph::elements(tensor.shape) * isa::size_of(laid.storage[node.inputs[0]]),
-                      laid.predicted[id]});
+                      laid.predicted[id].total});
     }
   }
   return rows;
@@ -180,8 +180,8 @@ std::vector<ConversionRow> conversions(const LaidGraph& laid) {
 
 std::int64_t predicted_total(const LaidGraph& laid) {
   std::int64_t total = 0;
-  for (const std::int64_t cycles : laid.predicted) {
-    total += cycles;
+  for (const Price& price : laid.predicted) {
+    total += price.total;
   }
   return total;
 }

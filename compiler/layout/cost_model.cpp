@@ -53,6 +53,35 @@ constexpr auto fields() {
   };
 }
 
+// Who does the work that a feature counts; `nobody`: a wait, which nothing hides.
+enum class Worker : std::uint8_t { tensor, vector, scalar, gpsimd, dma, nobody };
+constexpr std::size_t worker_count = 5;
+
+struct FeatureEntry {
+  std::string_view name;
+  double CostModel::*coefficient;
+  Worker worker;
+};
+
+constexpr std::array<FeatureEntry, feature_count> feature_entries{{
+    {"column", &CostModel::column, Worker::tensor},
+    {"column_fp32", &CostModel::column_fp32, Worker::tensor},
+    {"stationary_load", &CostModel::stationary_load, Worker::tensor},
+    {"stationary_column", &CostModel::stationary_column, Worker::tensor},
+    {"vector_element", &CostModel::vector_element, Worker::vector},
+    {"scalar_element", &CostModel::scalar_element, Worker::scalar},
+    {"gpsimd_element", &CostModel::gpsimd_element, Worker::gpsimd},
+    {"instruction", &CostModel::instruction, Worker::vector},
+    {"short_row", &CostModel::short_row, Worker::dma},
+    {"long_byte", &CostModel::long_byte, Worker::dma},
+    {"transfer", &CostModel::transfer, Worker::nobody},
+    {"handover", &CostModel::handover, Worker::nobody},
+}};
+
+const FeatureEntry& entry(Feature feature) {
+  return feature_entries[static_cast<std::size_t>(feature)];
+}
+
 bool is_path(const std::string& name) {
   return name.find('/') != std::string::npos || name.ends_with(".yaml");
 }
@@ -80,63 +109,15 @@ class Roots {
 }  // namespace
 
 std::string_view name_of(Feature feature) {
-  switch (feature) {
-    case Feature::column:
-      return "column";
-    case Feature::column_fp32:
-      return "column_fp32";
-    case Feature::stationary_load:
-      return "stationary_load";
-    case Feature::stationary_column:
-      return "stationary_column";
-    case Feature::vector_element:
-      return "vector_element";
-    case Feature::scalar_element:
-      return "scalar_element";
-    case Feature::gpsimd_element:
-      return "gpsimd_element";
-    case Feature::instruction:
-      return "instruction";
-    case Feature::short_row:
-      return "short_row";
-    case Feature::long_byte:
-      return "long_byte";
-    case Feature::transfer:
-      return "transfer";
-    case Feature::handover:
-      return "handover";
-  }
-  return "?";
+  return entry(feature).name;
 }
 
 double coefficient(const CostModel& model, Feature feature) {
-  switch (feature) {
-    case Feature::column:
-      return model.column;
-    case Feature::column_fp32:
-      return model.column_fp32;
-    case Feature::stationary_load:
-      return model.stationary_load;
-    case Feature::stationary_column:
-      return model.stationary_column;
-    case Feature::vector_element:
-      return model.vector_element;
-    case Feature::scalar_element:
-      return model.scalar_element;
-    case Feature::gpsimd_element:
-      return model.gpsimd_element;
-    case Feature::instruction:
-      return model.instruction;
-    case Feature::short_row:
-      return model.short_row;
-    case Feature::long_byte:
-      return model.long_byte;
-    case Feature::transfer:
-      return model.transfer;
-    case Feature::handover:
-      return model.handover;
-  }
-  return 0;
+  return model.*entry(feature).coefficient;
+}
+
+void set_coefficient(CostModel& model, Feature feature, double value) {
+  model.*entry(feature).coefficient = value;
 }
 
 std::string find_cost_file(const std::string& name_or_file) {
@@ -163,23 +144,36 @@ std::string print_cost_model(const CostModel& model) {
   return yaml::print(model, fields());
 }
 
-Price price_of(const Features& features, const CostModel& model) {
-  Price price;
+Features shares(const Features& features, const CostModel& model) {
+  std::array<double, worker_count> work{};
   for (std::size_t i = 0; i < feature_count; ++i) {
-    price.terms[i] = std::llround(features[i] * coefficient(model, static_cast<Feature>(i)));
+    const FeatureEntry& e = feature_entries[i];
+    if (e.worker != Worker::nobody) {
+      work[static_cast<std::size_t>(e.worker)] += features[i] * model.*e.coefficient;
+    }
   }
-  const auto term = [&price](Feature feature) {
-    return price.terms[static_cast<std::size_t>(feature)];
-  };
-  const std::array<std::int64_t, 5> engines{
-      term(Feature::column) + term(Feature::column_fp32) + term(Feature::stationary_load) +
-          term(Feature::stationary_column),
-      term(Feature::vector_element) + term(Feature::instruction), term(Feature::scalar_element),
-      term(Feature::gpsimd_element), term(Feature::short_row) + term(Feature::long_byte)};
-  const std::int64_t sum = std::accumulate(engines.begin(), engines.end(), std::int64_t{0});
-  const std::int64_t busiest = *std::max_element(engines.begin(), engines.end());
-  price.total = busiest + std::llround(model.unhidden * static_cast<double>(sum - busiest)) +
-                term(Feature::transfer) + term(Feature::handover);
+  const auto busiest =
+      static_cast<std::size_t>(std::max_element(work.begin(), work.end()) - work.begin());
+  Features out{};
+  for (std::size_t i = 0; i < feature_count; ++i) {
+    const Worker worker = feature_entries[i].worker;
+    out[i] = worker == Worker::nobody || static_cast<std::size_t>(worker) == busiest
+                 ? 1
+                 : model.unhidden;
+  }
+  return out;
+}
+
+Price price_of(const Features& features, const CostModel& model) {
+  const Features shown = shares(features, model);
+  Price price;
+  double total = 0;
+  for (std::size_t i = 0; i < feature_count; ++i) {
+    const double cycles = features[i] * model.*feature_entries[i].coefficient;
+    price.terms[i] = std::llround(cycles);
+    total += cycles * shown[i];
+  }
+  price.total = std::llround(total);
   return price;
 }
 

@@ -15,7 +15,6 @@
 // other engines do, plus the terms that nothing hides (hand-overs and transfer starts).
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -24,27 +23,11 @@
 
 #include "compiler/graph/graph.hpp"
 #include "compiler/layout/configurations.hpp"
+#include "compiler/layout/price.hpp"
 #include "isa/dtype.hpp"
 #include "isa/machine.hpp"
 
 namespace systole::layout {
-
-enum class Feature : std::uint8_t {
-  column,             // moving columns through the array, 2-byte types and smaller
-  column_fp32,        // the same in fp32
-  stationary_load,    // stationary operands loaded
-  stationary_column,  // their columns
-  vector_element,     // elements per partition and pass on the vector engine
-  scalar_element,     // ... on the scalar engine
-  gpsimd_element,     // ... on GpSimd
-  instruction,        // instructions of vector, scalar and GpSimd engines
-  short_row,          // DMA rows shorter than long_row, per DMA engine
-  long_byte,          // bytes in longer rows, per DMA engine
-  transfer,           // DMA starts that something waits for
-  handover,           // one engine waiting for another's first result
-};
-inline constexpr std::size_t feature_count = 12;
-[[nodiscard]] std::string_view name_of(Feature feature);
 
 struct CostModel {
   std::string machine;  // name of the machine that it is for
@@ -71,6 +54,7 @@ struct CostModel {
   bool operator==(const CostModel&) const = default;
 };
 [[nodiscard]] double coefficient(const CostModel& model, Feature feature);
+void set_coefficient(CostModel& model, Feature feature, double value);
 
 // NAME ("trn1.analytic") is looked up as costs/NAME.yaml beside the file of the machine in its first part; anything with a
 // slash or ending in .yaml is a file. Throws Error naming file, line and key.
@@ -79,13 +63,8 @@ struct CostModel {
 // As a file that reads back to an equal model, every key with unit and meaning.
 [[nodiscard]] std::string print_cost_model(const CostModel& model);
 
-using Features = std::array<double, feature_count>;
-
-struct Price {
-  std::array<std::int64_t, feature_count> terms{};  // cycles; indexed by Feature
-  std::int64_t total = 0;                           // cycles
-  bool operator==(const Price&) const = default;
-};
+// Which share of each term the total shows: all of the busiest engine's and of what nothing hides, `unhidden` of the rest.
+[[nodiscard]] Features shares(const Features& features, const CostModel& model);
 [[nodiscard]] Price price_of(const Features& features, const CostModel& model);
 
 // What ties a tensor to HBM whatever its layout: being (a relabelling of) a graph input or constant, or of an output.
@@ -111,8 +90,9 @@ class NodePricer {
 };
 
 // For single questions.
-[[nodiscard]] Price price(const graph::Graph& graph, const IdVector<graph::TensorId, isa::DType>& storage,
-                          graph::NodeId node, const Configuration& configuration, const CostModel& model,
+[[nodiscard]] Price price(const graph::Graph& graph,
+                          const IdVector<graph::TensorId, isa::DType>& storage, graph::NodeId node,
+                          const Configuration& configuration, const CostModel& model,
                           const isa::Machine& machine);
 
 struct Conversion {
@@ -123,10 +103,12 @@ struct Conversion {
 // The cheapest mechanism that configurations.hpp allows for a tensor of this shape and type; mechanism alias and nothing to
 // pay if the layouts are equal. Both layouts canonical. A source is read from HBM; the copy of an output that is
 // row-major is written there.
-[[nodiscard]] Conversion price_conversion(const graph::Shape& shape, isa::DType dtype, const Layout& from, const Layout& to,
-                                          Boundary boundary, const CostModel& model, const isa::Machine& machine);
-[[nodiscard]] Features conversion_features(Mechanism mechanism, const graph::Shape& shape, isa::DType dtype, const Layout& from,
-                                           const Layout& to, Boundary boundary, const CostModel& model,
+[[nodiscard]] Conversion price_conversion(const graph::Shape& shape, isa::DType dtype,
+                                          const Layout& from, const Layout& to, Boundary boundary,
+                                          const CostModel& model, const isa::Machine& machine);
+[[nodiscard]] Features conversion_features(Mechanism mechanism, const graph::Shape& shape,
+                                           isa::DType dtype, const Layout& from, const Layout& to,
+                                           Boundary boundary, const CostModel& model,
                                            const isa::Machine& machine);
 
 }  // namespace systole::layout

@@ -109,7 +109,7 @@ std::vector<std::string> verify(const LaidGraph& laid, const isa::Machine& machi
       faults.push_back("node " + node.name + " (" + std::string(graph::name_of(node.op)) +
                        "): cannot be computed as " + describe(configuration));
     }
-    if (laid.predicted[id] < 0) {
+    if (laid.predicted[id].total < 0) {
       faults.push_back("node " + node.name + ": negative prediction");
     }
   }

@@ -7,6 +7,7 @@
 
 #include "compiler/graph/graph.hpp"
 #include "compiler/layout/layout.hpp"
+#include "compiler/layout/price.hpp"
 #include "isa/dtype.hpp"
 #include "isa/machine.hpp"
 
@@ -28,9 +29,10 @@ enum class Mechanism : std::uint8_t {
 struct LaidGraph {
   graph::Graph graph;
   IdVector<graph::TensorId, Layout> layouts;
-  IdVector<graph::TensorId, isa::DType> storage;  // element type in simulated memory (layout/storage.hpp)
+  IdVector<graph::TensorId, isa::DType>
+      storage;  // element type in simulated memory (layout/storage.hpp)
   IdVector<graph::NodeId, Mechanism> mechanisms;
-  IdVector<graph::NodeId, std::int64_t> predicted;  // cycles charged by the cost model, conversions included
+  IdVector<graph::NodeId, Price> predicted;  // what the cost model charges, conversions included
 };
 
 // Every fault: a layout that does not fit its tensor's shape, an operand layout that the node's family does not accept,

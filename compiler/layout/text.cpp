@@ -58,7 +58,7 @@ std::string to_text(const LaidGraph& laid) {
     const graph::Tensor& tensor = laid.graph.tensors[id];
     if (tensor.kind == graph::TensorKind::intermediate) {
       note += fmt::format(" {} {}", name_of(laid.mechanisms[tensor.producer]),
-                          laid.predicted[tensor.producer]);
+                          laid.predicted[tensor.producer].total);
     }
     return note;
   };

@@ -93,7 +93,7 @@ Laid lay(const Trial& trial) {
   }
   out.laid.mechanisms.resize(graph.nodes.size(), layout::Mechanism::standard);
   out.laid.mechanisms[out.node] = trial.configuration.mechanism;
-  out.laid.predicted.resize(graph.nodes.size(), 0);
+  out.laid.predicted.resize(graph.nodes.size());
   out.residency.fusion = no_fusion(out.laid);
   out.residency.resident.resize(tensors, 0);
   out.residency.root.resize(tensors);

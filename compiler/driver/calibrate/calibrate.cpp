@@ -1,0 +1,146 @@
+// systole calibrate: measure the profile set, fit the cost model's coefficients, write the cost file.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+
+#include "compiler/driver/bench/pool.hpp"
+#include "compiler/driver/bench/results.hpp"
+#include "compiler/driver/bench/suite.hpp"
+#include "compiler/driver/calibrate/fit.hpp"
+#include "compiler/driver/calibrate/profile.hpp"
+#include "compiler/driver/calibrate/profile_file.hpp"
+#include "compiler/driver/commands.hpp"
+#include "compiler/driver/output_file.hpp"
+#include "compiler/driver/pipeline.hpp"
+#include "compiler/driver/table.hpp"
+#include "isa/base/error.hpp"
+#include "isa/binary.hpp"
+
+namespace systole::driver {
+namespace {
+
+std::string read_text(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// Of all that decides a measurement but the program: the machine's file, timing included.
+std::string fingerprint_of(const std::string& machine) {
+  const std::string text = read_text(isa::find_machine_file(machine));
+  return fmt::format("{:016x}", isa::checksum(std::as_bytes(std::span(text))));
+}
+
+bool held_out(const Sample& sample) {
+  return isa::checksum(std::as_bytes(std::span(sample.configuration))) % 5 == 0;
+}
+
+std::vector<Sample> measure_all(const CalibrateOptions& options, const Target& target) {
+  const Suite suite = read_suite(options.suite);
+  const std::string path =
+      options.profile.empty() ? target.machine.name + ".profile.jsonl" : options.profile;
+  expect_writable(path);
+  const std::string key =
+      fmt::format("profile {} machine {} {} dtype {} probes {} seed {} systole {}", suite.name,
+                  target.machine.name, fingerprint_of(options.target.machine), options.target.dtype,
+                  options.probes, options.seed, SYSTOLE_VERSION);
+  ProfileFile file(path, key);
+  std::vector<Configuration> left;
+  std::copy_if(suite.configurations.begin(), suite.configurations.end(), std::back_inserter(left),
+               [&](const Configuration& c) { return !file.has(c.name); });
+  std::size_t done = 0;
+  run_jobs(
+      left.size(), static_cast<std::size_t>(options.jobs),
+      [&](std::size_t job) {
+        return print_samples(profile(left[job], options.target, options.probes, options.seed));
+      },
+      [&](const Finished& finished) {
+        const std::string& name = left[finished.job].name;
+        if (!finished.failure.empty()) {
+          throw Error(name, finished.failure, "mend the profile set");
+        }
+        file.add(name, finished.output);
+        if (isatty(STDERR_FILENO) != 0) {
+          std::fprintf(stderr, "[%zu/%zu] %s\n", ++done, left.size(), name.c_str());
+        }
+      });
+  std::vector<Sample> samples;
+  for (const Configuration& configuration : suite.configurations) {
+    for (Sample& sample : parse_samples(file.lines(configuration.name), path)) {
+      samples.push_back(std::move(sample));
+    }
+  }
+  return samples;
+}
+
+std::vector<Sample> of_kind(const std::vector<Sample>& samples, SampleKind kind, bool held) {
+  std::vector<Sample> out;
+  std::copy_if(samples.begin(), samples.end(), std::back_inserter(out),
+               [&](const Sample& s) { return s.kind == kind && held_out(s) == held; });
+  return out;
+}
+
+std::string error_table(const std::vector<Sample>& samples,
+                        const std::vector<std::pair<std::string, layout::CostModel>>& models) {
+  Table table({{"relative error (median, 90th percentile)", Table::Align::left},
+               {"samples"},
+               {models[0].first},
+               {models.size() > 1 ? models[1].first : ""}});
+  const std::pair<SampleKind, const char*> kinds[] = {{SampleKind::operation, "operators"},
+                                                      {SampleKind::conversion, "conversions"},
+                                                      {SampleKind::program, "whole programs"}};
+  for (const auto& [kind, name] : kinds) {
+    for (const bool held : {false, true}) {
+      const std::vector<Sample> part = of_kind(samples, kind, held);
+      std::vector<std::string> cells{fmt::format("{}, {}", name, held ? "held out" : "fitted"),
+                                     grouped(static_cast<std::int64_t>(part.size()))};
+      for (const auto& [title, model] : models) {
+        const Errors e = errors(part, model);
+        cells.push_back(fmt::format("{:.1f} %, {:.1f} %", 100 * e.median, 100 * e.ninetieth));
+      }
+      cells.resize(4);
+      table.row(cells);
+    }
+  }
+  return table.text();
+}
+
+std::string coefficient_table(const layout::CostModel& before, const Fit& fit) {
+  Table table({{"coefficient", Table::Align::left}, {"before"}, {"fitted"}, {"95 % interval"}});
+  for (std::size_t i = 0; i < layout::feature_count; ++i) {
+    const auto feature = static_cast<layout::Feature>(i);
+    table.row({std::string(layout::name_of(feature)),
+               fmt::format("{:.4g}", layout::coefficient(before, feature)),
+               fmt::format("{:.4g}", layout::coefficient(fit.model, feature)),
+               fmt::format("{:.4g} to {:.4g}", fit.intervals[i].low, fit.intervals[i].high)});
+  }
+  return table.text();
+}
+
+}  // namespace
+
+int calibrate(const CalibrateOptions& options) {
+  const Target target = load_target(options.target);
+  const std::string output =
+      options.output.empty() ? target.machine.name + ".calibrated.yaml" : options.output;
+  expect_writable(output);
+  const std::vector<Sample> samples = measure_all(options, target);
+  std::vector<Sample> training;
+  std::copy_if(samples.begin(), samples.end(), std::back_inserter(training),
+               [](const Sample& s) { return !held_out(s); });
+  const Fit fitted = fit(training, target.costs);
+  const std::string report =
+      error_table(samples, {{target.cost_file, target.costs}, {"fitted", fitted.model}}) + "\n" +
+      coefficient_table(target.costs, fitted);
+  std::fputs(report.c_str(), stdout);
+  write_file(output,
+             fmt::format("# Fitted by: systole calibrate --machine {} --suite {} --probes {} "
+                         "--seed {}  (systole {})\n{}",
+                         options.target.machine, options.suite, options.probes, options.seed,
+                         SYSTOLE_VERSION, layout::print_cost_model(fitted.model)));
+  return 0;
+}
+
+}  // namespace systole::driver

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Figures and report from result files of `systole bench`, and from nothing else.
+
+  scripts/figures.py RESULT.jsonl [RESULT2.jsonl ...] --output FOLDER [--discussion FILE.html]
+
+Several files (of other cost files, say) stand side by side. FOLDER gets report.html, which needs no other file, and each
+figure as SVG. Same input, same bytes. Needs Debian's python3-matplotlib.
+"""
+
+import argparse
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from report import page, plots, published  # noqa: E402
+from report.results import PAPER_STRATEGIES, read_run  # noqa: E402
+
+
+def is_dense(configuration):
+    known = {published.key(name) for name in published.DENSE}
+    return published.key(configuration.family) in known or published.key(configuration.name) in known \
+        or configuration.family.startswith("dense")
+
+
+def figures(runs, strategies):
+    paper = [s for s in PAPER_STRATEGIES if s in strategies]
+    first = runs[0]
+    return [
+        ("performance", "Relative performance", "Best known time over the strategy's time; models sorted.",
+         plots.relative_performance(runs, paper, lambda c: True, "all models")),
+        ("performance_dense", "Relative performance, dense transformers", "The same for dense transformers only.",
+         plots.relative_performance(runs, paper, is_dense, "dense transformers")),
+        ("performance_all", "Relative performance, every strategy", "The same for all strategies.",
+         plots.relative_performance(runs, strategies, lambda c: True, "all models")),
+        ("treewidth", "Treewidth", "Vertices are operators and graph inputs; weights are none.",
+         plots.treewidth_histogram(first)),
+        ("times", "Solver run times", "Wall clock of one run, as the .times file holds them.",
+         plots.solver_times(first, strategies)),
+        ("gaps", "Optimality gaps", "Objective of each strategy above that of the exact answer.",
+         plots.optimality_gaps(runs, strategies)),
+        ("fidelity", "Predicted against measured", "Both normalised per model over the published strategies.",
+         plots.predicted_against_measured(runs, paper)),
+    ]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("results", nargs="+")
+    parser.add_argument("--output", required=True)
+    parser.add_argument("--discussion", help="a piece of HTML for the end of the page")
+    options = parser.parse_args()
+    runs = [read_run(path) for path in options.results]
+    if not all(run.configurations for run in runs):
+        raise SystemExit("figures.py: a result file holds no configuration that was run")
+    strategies = list(next(iter(runs[0].configurations)).cells)
+    os.makedirs(options.output, exist_ok=True)
+    drawn = figures(runs, strategies)
+    for name, _, _, svg in drawn:
+        with open(os.path.join(options.output, name + ".svg"), "w", encoding="utf-8") as file:
+            file.write(svg)
+    discussion = open(options.discussion, encoding="utf-8").read() if options.discussion else ""
+    command = "scripts/figures.py " + " ".join(map(os.path.basename, options.results)) + " --output " + \
+        os.path.basename(os.path.normpath(options.output))
+    text = page.page(runs, [(title, caption, svg) for _, title, caption, svg in drawn], strategies, discussion,
+                     options.output, command)
+    with open(os.path.join(options.output, "report.html"), "w", encoding="utf-8") as file:
+        file.write(text)
+    print(os.path.join(options.output, "report.html"))
+
+
+if __name__ == "__main__":
+    main()

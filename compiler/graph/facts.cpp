@@ -109,4 +109,17 @@ bool is_movement(const Op& op) {
          std::holds_alternative<Convert>(op);
 }
 
+std::vector<std::pair<int, int>> operator_edges(const Graph& graph) {
+  std::vector<std::pair<int, int>> edges;
+  for (const NodeId id : graph.nodes.ids()) {
+    for (const TensorId input : graph.nodes[id].inputs) {
+      if (graph.tensors[input].kind == TensorKind::intermediate) {
+        edges.emplace_back(static_cast<int>(graph.tensors[input].producer.index()),
+                           static_cast<int>(id.index()));
+      }
+    }
+  }
+  return edges;
+}
+
 }  // namespace systole::graph

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "compiler/graph/graph.hpp"
 
@@ -18,6 +20,10 @@ namespace systole::graph {
 
 // Elements of all constants that some node reads or that are outputs, each counted once.
 [[nodiscard]] std::int64_t parameters(const Graph& graph);
+
+// The dataflow graph as a graph of operators: an edge (producer, consumer) by node index for every intermediate that a node
+// reads. Neither inputs nor constants are vertices.
+[[nodiscard]] std::vector<std::pair<int, int>> operator_edges(const Graph& graph);
 
 // Whether the operator only moves, selects by index or relabels: no arithmetic on its elements.
 [[nodiscard]] bool is_movement(const Op& op);

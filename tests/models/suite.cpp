@@ -68,19 +68,12 @@ Shape shape_of(const Configuration& configuration) {
   Shape shape;
   shape.operators = graph.nodes.size();
   shape.parameters = graph::parameters(graph);
-  std::vector<std::pair<int, int>> edges;
-  int number = 0;
   for (const graph::Node& node : graph.nodes) {
     shape.flops += graph::flops(graph, node);
-    for (const graph::TensorId input : node.inputs) {
-      if (graph.tensors[input].kind == graph::TensorKind::intermediate) {
-        edges.emplace_back(static_cast<int>(graph.tensors[input].producer.index()), number);
-      }
-    }
-    ++number;
   }
+  const auto number = static_cast<int>(graph.nodes.size());
   const auto width = solver::treewidth::width_bounds(
-      solver::treewidth::graph_of_edges(number, edges), number > 3000 ? 0 : 4);
+      solver::treewidth::graph_of_edges(number, graph::operator_edges(graph)), number > 3000 ? 0 : 4);
   shape.lower = width.lower;
   shape.upper = width.upper;
   return shape;

@@ -74,8 +74,10 @@ nlohmann::ordered_json head_of(const Configuration& configuration, const Setting
   head["operators"] = setting.model.graph.nodes.size();
   head["parameters"] = graph::parameters(setting.model.graph);
   head["multiply_accumulates"] = multiply_accumulates(setting.model.graph);
-  const solver::treewidth::Width width =
-      solver::treewidth::width_bounds(solver::treewidth::graph_of(setting.statement.problem), 1);
+  const auto vertices = static_cast<int>(setting.model.graph.nodes.size());
+  const solver::treewidth::Width width = solver::treewidth::width_bounds(
+      solver::treewidth::graph_of_edges(vertices, graph::operator_edges(setting.model.graph)),
+      vertices > 3000 ? 0 : 4);
   head["treewidth"] = {width.lower, width.upper};
   return head;
 }

@@ -1,21 +1,12 @@
-// The configurations of a suite and what their graphs are like, for the tests and for suite_table.
+// What the graphs of a suite are like, for the tests and for suite_table.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <filesystem>
-#include <map>
-#include <string>
-#include <vector>
+
+#include "compiler/driver/bench/suite.hpp"
 
 namespace systole::test {
-
-struct Configuration {
-  std::string name, model, family, half;
-  std::map<std::string, std::int64_t> dims;
-};
-
-// models/suites/NAME.yaml, entries multiplied out.
-[[nodiscard]] std::vector<Configuration> suite(const std::string& name);
 
 // The canonical graph of a configuration. Width: bounds on the treewidth of the undirected graph that has the operators as
 // vertices (neither inputs nor weights) and an edge from each producer to its consumers.
@@ -24,6 +15,6 @@ struct Shape {
   std::int64_t parameters = 0, flops = 0;
   int lower = 0, upper = 0;
 };
-[[nodiscard]] Shape shape_of(const Configuration& configuration);
+[[nodiscard]] Shape shape_of(const driver::Configuration& configuration);
 
 }  // namespace systole::test

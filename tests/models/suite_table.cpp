@@ -17,7 +17,8 @@ int main(int argc, char** argv) {
   std::size_t most = 0;
   int all = 0;
   try {
-    for (const auto& configuration : systole::test::suite(argc > 1 ? argv[1] : "suite")) {
+    const auto suite = systole::driver::read_suite(argc > 1 ? argv[1] : "suite");
+    for (const auto& configuration : suite.configurations) {
       const auto shape = systole::test::shape_of(configuration);
       const std::string width = shape.lower == shape.upper
                                     ? std::to_string(shape.upper)

@@ -15,7 +15,7 @@ TEST_CASE("names are unique, and no configuration is in both halves") {
   std::set<std::string> names;
   std::map<std::string, std::set<std::pair<std::string, std::map<std::string, std::int64_t>>>>
       halves;
-  for (const auto& configuration : test::suite("suite")) {
+  for (const auto& configuration : driver::read_suite("suite").configurations) {
     CAPTURE(configuration.name);
     CHECK(names.insert(configuration.name).second);
     CHECK((configuration.half == "calibration" || configuration.half == "judging"));
@@ -25,7 +25,7 @@ TEST_CASE("names are unique, and no configuration is in both halves") {
   for (const auto& one : halves["calibration"]) {
     CHECK_FALSE(halves["judging"].contains(one));
   }
-  CHECK(test::suite("paper").size() == 24);
+  CHECK(driver::read_suite("paper").configurations.size() == 24);
 }
 
 TEST_CASE("the suite's treewidths are spread about as published, from 43 operators on") {
@@ -33,7 +33,7 @@ TEST_CASE("the suite's treewidths are spread about as published, from 43 operato
                                          4.6, 1.5,  0.8,  0.8};  // percent, widths 1 to 8
   std::vector<int> counts(published.size());
   int all = 0;
-  for (const auto& configuration : test::suite("suite")) {
+  for (const auto& configuration : driver::read_suite("suite").configurations) {
     CAPTURE(configuration.name);
     const auto shape = test::shape_of(configuration);
     CHECK(shape.operators >= 43);

@@ -75,6 +75,7 @@ void take_over(Measured& row, const Measured& earlier) {
   row.instructions = earlier.instructions;
   row.program = earlier.program;
   row.sbuf_peak = earlier.sbuf_peak;
+  row.hbm_bytes = earlier.hbm_bytes;
   row.outcome = earlier.outcome;
   row.error = earlier.error;
   row.same_as = earlier.same_as.empty() ? earlier.strategy : earlier.same_as;
@@ -96,6 +97,7 @@ void compile_and_run(Measured& row, const Setting& setting, const MeasureOptions
   row.compile_seconds = watch.seconds();
   row.conversions = layout::conversions(compiled.laid);
   add_prices(row, compiled.laid);
+  row.hbm_bytes = compiled.hbm_bytes;
   row.sbuf_peak = compiled.allocation.sbuf_peak;
   row.sources = compiled.program.sources;
   row.program = isa::checksum(isa::encode(compiled.program));
@@ -121,7 +123,9 @@ Setting make_setting(const ModelOptions& model, const TargetOptions& target, boo
   setting.timing = sim::read_timing(target.machine);
   setting.model = load_model(model);
   setting.statement = state(setting.model, setting.target);
-  if (!timing_only && !setting.model.weights_absent) {
+  if (timing_only || setting.model.weights_absent) {
+    setting.target = with_room(std::move(setting.target));
+  } else {
     setting.inputs = model_inputs(setting.model.graph, model);
     setting.expected = graph::evaluate(setting.model.graph, setting.inputs);
   }

@@ -18,9 +18,9 @@
 namespace systole::driver {
 
 struct Model {
-  graph::Graph graph;              // canonical
-  std::size_t nodes_read = 0;      // before canonicalization
-  bool weights_absent = false;     // some constant has no data: timing only
+  graph::Graph graph;           // canonical
+  std::size_t nodes_read = 0;   // before canonicalization
+  bool weights_absent = false;  // some constant has no data: timing only
   std::string name;
 };
 
@@ -30,10 +30,12 @@ Model load_model(const ModelOptions& options, graph::Graph* read = nullptr);
 struct Target {
   isa::Machine machine;
   layout::CostModel costs;
-  std::string cost_file;           // as named in reports
+  std::string cost_file;  // as named in reports
   layout::Precision precision = layout::Precision::bf16;
 };
 Target load_target(const TargetOptions& options);
+// The same with all the HBM one could want: cycles can be counted for models that the machine has no room for.
+Target with_room(Target target);
 
 layout::Statement state(const Model& model, const Target& target);
 
@@ -50,8 +52,10 @@ struct Compiled {
   lower::TileProgram tiles;
   lower::Allocation allocation;
   isa::Program program;
+  std::int64_t hbm_bytes = 0;  // that hold something at the same time
 };
-Compiled compile_assignment(const Model& model, const Target& target, const layout::Statement& statement,
+Compiled compile_assignment(const Model& model, const Target& target,
+                            const layout::Statement& statement,
                             const solver::Assignment& assignment);
 
 }  // namespace systole::driver

@@ -25,6 +25,7 @@ void add_report(nlohmann::ordered_json& line, const Measured& row, const sim::Ti
   line["hbm_read_bytes"] = report.hbm_read_bytes;
   line["hbm_written_bytes"] = report.hbm_written_bytes;
   line["onchip_dma_bytes"] = report.onchip_dma_bytes;
+  line["hbm_bytes"] = row.hbm_bytes;
   line["sbuf_peak"] = row.sbuf_peak;
   line["instructions"] = row.instructions;
   line["same_as"] = row.same_as;

@@ -76,9 +76,12 @@ Loaded load(const RunOptions& options) {
     }
     return out;
   }
-  const Target target = load_target(options.target);
   const solver::Strategy& strategy = strategy_named(options.strategy);
   const Model model = load_model(options.model);
+  Target target = load_target(options.target);
+  if (options.timing_only || model.weights_absent) {
+    target = with_room(std::move(target));
+  }
   const layout::Statement statement = state(model, target);
   const solver::Result solved =
       solver::solve(strategy, statement.problem, budget_of(options.solve, options.target.threads));

@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import {createRequire} from 'node:module';
 
-const usage = `onnxruntime_compare MODEL FOLDER [--input NAME=FILE.npy]... [--dim NAME=VALUE]... [--seed N]
+const usage = `onnxruntime_compare MODEL FOLDER [--input NAME=FILE.npy]... [--dim NAME=VALUE]... [--seed N] [--optimise]
 Writes FOLDER/in_I.npy and FOLDER/out_I.npy in the model's order and FOLDER/names.json.
 --dim also takes NAME:AXIS for extents without a name, and NAME=VALUE for scalar integer inputs.`;
 
@@ -65,7 +65,7 @@ function seeded(type, dims, normal) {
 }
 
 function parse(words) {
-  const options = {files: {}, dims: {}, seed: 1, rest: []};
+  const options = {files: {}, dims: {}, seed: 1, level: 'disabled', rest: []};
   for (let i = 0; i < words.length; ++i) {
     const pair = () => {
       const text = words[++i] ?? '';
@@ -78,6 +78,8 @@ function parse(words) {
     } else if (words[i] === '--dim') {
       const [name, value] = pair();
       options.dims[name] = Number(value);
+    } else if (words[i] === '--optimise') {
+      options.level = 'all';
     } else if (words[i] === '--seed') {
       options.seed = Number(words[++i]);
     } else {
@@ -96,7 +98,7 @@ async function main() {
   const [model, folder] = options.rest;
   const root = process.env.SYSTOLE_ORT ?? path.join(import.meta.dirname ?? '.', '../build/onnxruntime');
   const ort = createRequire(path.join(path.resolve(root), 'package.json'))('onnxruntime-node');
-  const session = await ort.InferenceSession.create(model, {graphOptimizationLevel: 'disabled', logSeverityLevel: 3});
+  const session = await ort.InferenceSession.create(model, {graphOptimizationLevel: options.level, logSeverityLevel: 3});
   fs.mkdirSync(folder, {recursive: true});
   const normal = random(options.seed);
   const feeds = {};

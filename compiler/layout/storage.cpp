@@ -1,9 +1,11 @@
 // Movement (and taking a largest or smallest value) ties element types together: its operands and its
-// result hold the same values, so they form one class of tensors. A class that reaches a graph input or output keeps f32; every other
+// result hold the same values, so they form one class of tensors. A class that reaches a graph output keeps f32, and so
+// does one that reaches a graph input unless nothing but products use it, which round their operands anyway; every other
 // floating class is what the precision says. (A class that has an input AND arithmetic results in
 // it, such as a concatenation of both, keeps f32 too.)
 #include "compiler/layout/storage.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -63,6 +65,11 @@ std::vector<int> moved_arguments(const graph::Node& node) {
   std::vector<int> arguments(moves ? node.inputs.size() : 0);
   std::iota(arguments.begin(), arguments.end(), 0);
   return arguments;
+}
+
+bool is_product(const graph::Op& op) {
+  return std::holds_alternative<graph::Contraction>(op) ||
+         std::holds_alternative<graph::Convolution>(op);
 }
 
 void refuse_wide_integers(const graph::Tensor& tensor) {
@@ -134,6 +141,24 @@ isa::DType storage_type(ElementType type, isa::DType real) {
   return isa::DType::f32;
 }
 
+// By class: whether products use it and, movement aside, nothing else does.
+std::vector<bool> classes_of_products(const graph::Graph& graph, Classes& classes) {
+  std::vector<bool> products(graph.tensors.size(), false);
+  std::vector<bool> others(graph.tensors.size(), false);
+  for (const graph::Node& node : graph.nodes) {
+    const std::vector<int> moved = moved_arguments(node);
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+      if (std::find(moved.begin(), moved.end(), static_cast<int>(i)) == moved.end()) {
+        (is_product(node.op) ? products : others)[classes.find(node.inputs[i])] = true;
+      }
+    }
+  }
+  for (std::size_t i = 0; i < products.size(); ++i) {
+    products[i] = products[i] && !others[i];
+  }
+  return products;
+}
+
 }  // namespace
 
 IdVector<TensorId, isa::DType> storage_types(const graph::Graph& graph, Precision precision) {
@@ -144,8 +169,11 @@ IdVector<TensorId, isa::DType> storage_types(const graph::Graph& graph, Precisio
     }
   }
   std::vector<bool> exact(graph.tensors.size(), precision == Precision::fp32);
+  const std::vector<bool> rounded = classes_of_products(graph, classes);
   for (const TensorId tensor : graph.inputs) {
-    exact[classes.find(tensor)] = true;
+    if (!rounded[classes.find(tensor)]) {
+      exact[classes.find(tensor)] = true;
+    }
   }
   for (const TensorId tensor : graph.outputs) {
     exact[classes.find(tensor)] = true;

@@ -2,6 +2,7 @@
 //
 // fp32 mode: floats are f32. bf16 mode: results of arithmetic are stored as bf16, accumulation is fp32; a tensor that
 // only moves data of a graph input or feeds only movement to a graph output keeps f32, so that pure data movement stays exact.
+// Graph inputs that only products use are bf16 in memory: products round their operands.
 // Constants that feed arithmetic are bf16. i64 -> i32 (values outside are refused by name), f64 -> f32, booleans -> b8.
 #pragma once
 

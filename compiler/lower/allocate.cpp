@@ -1,12 +1,15 @@
 // Places buffers: SBUF offsets (the same in every partition) and PSUM banks.
 //
 // A buffer lives from its first to its last access in the sequential order; two that live at one
-// moment must not overlap. Lasting buffers (those that serve more than one source: resident
-// tensors, constants) lie at the top of SBUF, first fit downwards. All others are passing: they are
-// placed from below by next fit, the search going on where the last one ended. So freed bytes are
-// reused as late as possible, and the loads that fill the next buffer need not wait for the readers
-// of the last one: that is all there is to double buffering. PSUM rotates in the same way from bank
-// to bank.
+// moment must not overlap. Lasting buffers (resident tensors, constants) lie at the top of SBUF,
+// first fit downwards. All others are passing: they are placed from below by next fit, the search
+// going on where the last one ended. So freed bytes are reused as late as possible, and the loads
+// that fill the next buffer need not wait for the readers of the last one: that is all there is to
+// double buffering. PSUM rotates in the same way from bank to bank.
+//
+// Passing buffers that hold what the program computes rotate in a zone of their own at the bottom,
+// a few times as large as they need, and loads keep below the lasting ones: a load can run ahead
+// until it needs bytes of a computed value, which comes and goes only with the computation.
 //
 // Bytes reused late are bytes scattered; where that leaves no hole for a buffer, the placement
 // starts over more compactly: passing buffers by first fit, then the lasting ones by decreasing
@@ -15,8 +18,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "compiler/lower/stages.hpp"
 
@@ -36,22 +41,26 @@ std::int64_t alignment(const isa::Machine& machine) {
 struct Life {
   std::int64_t begin = -1;  // first and last instruction that accesses it; -1: none does
   std::int64_t end = -1;
-  bool lasting = false;
+  bool loaded = false;  // from HBM
 };
+
+bool is_load(const TileInstruction& item) {
+  const auto* dma = std::get_if<isa::Dma>(&item.instruction.operation);
+  return dma != nullptr && dma->source.space == isa::Space::hbm &&
+         dma->destination.space != isa::Space::hbm;
+}
 
 IdVector<BufferId, Life> lives_of(const TileProgram& program) {
   IdVector<BufferId, Life> lives(program.buffers.size());
-  IdVector<BufferId, isa::SourceId> first_source(program.buffers.size());
   for (std::size_t i = 0; i < program.instructions.size(); ++i) {
     const TileInstruction& item = program.instructions[i];
     for (const BufferId id : item.buffers) {
       Life& life = lives[id];
       if (life.begin < 0) {
         life.begin = static_cast<std::int64_t>(i);
-        first_source[id] = item.instruction.source;
       }
       life.end = static_cast<std::int64_t>(i);
-      life.lasting = life.lasting || first_source[id] != item.instruction.source;
+      life.loaded = life.loaded || is_load(item);
     }
   }
   return lives;
@@ -136,6 +145,15 @@ using Interval = FreeSpace::Interval;
 enum class Effort : std::uint8_t { rotate, first_fit, lasting_by_size, all_by_size };
 constexpr std::size_t most_by_size = 20000;  // buffers: packing is quadratic
 
+// Where buffers start by preference, and where the search for the next one goes on.
+struct Zone {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::int64_t cursor = 0;
+};
+constexpr std::int64_t computed_turns = 4;  // zone of computed buffers: so often their live bytes,
+constexpr std::int64_t computed_share = 4;  // but at most this part of the memory
+
 struct Failure {
   BufferId buffer;
   std::int64_t instruction = 0;
@@ -155,8 +173,12 @@ class Placement {
   [[nodiscard]] std::optional<Failure> place(IdVector<BufferId, std::int64_t>& offsets,
                                              std::int64_t& peak) {
     collect();
+    divide();
     const bool by_size = effort_ == Effort::lasting_by_size || effort_ == Effort::all_by_size;
     const std::optional<Failure> failure = by_size ? pack_lasting(offsets) : drop_lasting(offsets);
+    for (const BufferId id : lasting_) {
+      zones_[1].end = std::min(zones_[1].end, offsets[id]);
+    }
     return failure ? failure : place_passing(offsets, peak);
   }
 
@@ -165,8 +187,9 @@ class Placement {
     return (program_.buffers[id].bytes + unit_ - 1) / unit_ * unit_;
   }
   [[nodiscard]] const Life& life(BufferId id) const { return lives_[id]; }
+  [[nodiscard]] Zone& zone(BufferId id) { return zones_[life(id).loaded ? 1 : 0]; }
   [[nodiscard]] bool lasting(BufferId id) const {
-    return life(id).lasting || effort_ == Effort::all_by_size;
+    return program_.buffers[id].lasting || effort_ == Effort::all_by_size;
   }
 
   // Live buffers of this memory by first access; ties by id, so the result depends on the program
@@ -185,6 +208,39 @@ class Placement {
         lasting_.push_back(id);
       }
     }
+  }
+
+  // The most bytes of computed passing buffers that live at one moment.
+  [[nodiscard]] std::int64_t computed_peak() const {
+    std::multimap<std::int64_t, std::int64_t> ends;  // bytes by last access
+    std::int64_t live = 0;
+    std::int64_t most = 0;
+    for (const BufferId id : order_) {
+      if (lasting(id) || life(id).loaded) {
+        continue;
+      }
+      while (!ends.empty() && ends.begin()->first < life(id).begin) {
+        live -= ends.begin()->second;
+        ends.erase(ends.begin());
+      }
+      live += room(id);
+      most = std::max(most, live);
+      ends.emplace(life(id).end, room(id));
+    }
+    return most;
+  }
+
+  // Zones of computed and of loaded buffers; one for all if there is but one kind.
+  void divide() {
+    zones_ = {Zone{0, limit_, 0}, Zone{0, limit_, 0}};
+    const std::int64_t peak = computed_peak();
+    const bool loads = std::ranges::any_of(order_, [this](BufferId id) { return life(id).loaded; });
+    if (!loads || peak == 0) {
+      return;
+    }
+    zones_[0].end =
+        std::max(peak, std::min(computed_turns * peak, limit_ / computed_share / unit_ * unit_));
+    zones_[1].begin = zones_[1].cursor = zones_[0].end;
   }
 
   // Lasting buffers one after another as they appear, each as high as it goes.
@@ -244,7 +300,6 @@ class Placement {
     FreeSpace space(limit_);
     std::multimap<std::int64_t, BufferId> ends;
     std::size_t next_lasting = 0;
-    std::int64_t cursor = 0;
     std::int64_t live = 0;
     for (const BufferId id : order_) {
       while (!ends.empty() && ends.begin()->first < life(id).begin) {
@@ -254,13 +309,12 @@ class Placement {
         ends.erase(ends.begin());
       }
       if (!lasting(id)) {
-        const std::optional<std::int64_t> at =
-            find(space, id, cursor, coming(next_lasting, id, offsets));
+        const std::optional<std::int64_t> at = find(space, id, coming(next_lasting, id, offsets));
         if (!at) {
           return Failure{id, life(id).begin};
         }
         offsets[id] = *at;
-        cursor = *at + room(id);
+        zone(id).cursor = *at + room(id);
       } else {
         ++next_lasting;
       }
@@ -285,11 +339,16 @@ class Placement {
   }
 
   [[nodiscard]] std::optional<std::int64_t> find(const FreeSpace& space, BufferId id,
-                                                 std::int64_t cursor,
-                                                 const std::vector<Interval>& avoid) const {
+                                                 const std::vector<Interval>& avoid) {
     if (effort_ == Effort::rotate) {
-      if (const auto at = space.lowest(room(id), cursor, limit_, avoid)) {
-        return at;
+      const Zone& own = zone(id);
+      const std::int64_t last = own.end - room(id);
+      for (const auto& [from, to] :
+           {std::pair(own.cursor, last + 1), std::pair(own.begin, last + 1),
+            std::pair(own.cursor, limit_)}) {
+        if (const auto at = space.lowest(room(id), from, to, avoid)) {
+          return at;
+        }
       }
     }
     return space.lowest(room(id), 0, limit_, avoid);
@@ -301,6 +360,7 @@ class Placement {
   std::int64_t limit_;
   std::int64_t unit_;
   Effort effort_;
+  std::array<Zone, 2> zones_;
   std::vector<BufferId> order_;
   std::vector<BufferId> lasting_;
 };

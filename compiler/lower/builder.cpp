@@ -74,7 +74,7 @@ BufferId Builder::State::buffer(graph::TensorId tensor) {
   if (!id.valid()) {
     const graph::TensorId root = residency.root[tensor];
     id = program.buffers.add(
-        {isa::Space::sbuf, resident_bytes(laid, root, machine), laid.graph.tensors[root].name});
+        {isa::Space::sbuf, resident_bytes(laid, root, machine), laid.graph.tensors[root].name, true});
   }
   return id;
 }

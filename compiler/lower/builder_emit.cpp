@@ -212,6 +212,7 @@ Tile Builder::identity(isa::DType dtype) {
                           {n, n},
                           std::make_shared<const std::vector<std::byte>>(std::move(bytes))};
     entry->second = scratch(static_cast<int>(n), {n}, dtype, "identity");
+    state_->program.buffers[entry->second.buffer].lasting = true;
     End from;
     from.dtype = dtype;
     from.tensor = state_->program.tensors.add(std::move(tensor));
@@ -224,6 +225,7 @@ Tile Builder::ones(isa::DType dtype) {
   const auto [entry, fresh] = state_->constants.try_emplace({all_ones, dtype});
   if (fresh) {
     entry->second = scratch(machine().partitions, {machine().array_columns}, dtype, "ones");
+    state_->program.buffers[entry->second.buffer].lasting = true;
     memset(entry->second, 1.0F);
   }
   return entry->second;
@@ -233,6 +235,7 @@ Tile Builder::zeros(isa::DType dtype) {
   const auto [entry, fresh] = state_->constants.try_emplace({all_zeros, dtype});
   if (fresh) {
     entry->second = scratch(machine().partitions, {machine().moving_max}, dtype, "zeros");
+    state_->program.buffers[entry->second.buffer].lasting = true;
     memset(entry->second, 0.0F);
   }
   return entry->second;

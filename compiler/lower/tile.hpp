@@ -21,6 +21,7 @@ struct Buffer {
   isa::Space space = isa::Space::sbuf;
   std::int64_t bytes = 0;  // per partition
   std::string name;        // what it holds, for reports
+  bool lasting = false;    // serves several operators: a resident tensor, a constant of the machine
 };
 
 struct TileInstruction {

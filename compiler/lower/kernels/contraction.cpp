@@ -14,7 +14,7 @@
 // the result a range of its partitions; free ones select a slice. k labels that are not on the
 // partitions are further passes.
 //
-// Types: bf16 if either operand is stored so, otherwise f32; whole numbers: contraction_integer.
+// Types: see product_type; whole numbers: contraction_integer.
 #include <algorithm>
 
 #include "compiler/lower/kernels/contraction_blocking.hpp"
@@ -92,7 +92,7 @@ class Kernel {
 
  private:
   [[nodiscard]] BlockingTask task() const {
-    BlockingTask task{space_, machine_, builder_.staging_bytes(), 1, true, {}, {}, true, 4};
+    BlockingTask task{space_, machine_, builder_.staging_bytes(), 1, true, {}, {}};
     task.row_parts = static_cast<std::int64_t>(legal_parts(machine_, rows_of(space_.all())).size());
     task.f32 = arithmetic_.dtype == isa::DType::f32;
     task.passes = passes();
@@ -105,6 +105,12 @@ class Kernel {
     };
     task.stationary = streamed(space_.stationary, arithmetic_.stationary_digits);
     task.moving = streamed(space_.moving, arithmetic_.moving_digits);
+    const auto known_early = [this](const Placed& placed) {
+      const graph::TensorKind kind = builder_.laid().graph.tensors[placed.tensor].kind;
+      return builder_.is_resident(placed.tensor) || kind != graph::TensorKind::intermediate;
+    };
+    task.prefetched =
+        !builder_.emitted().empty() && known_early(space_.stationary) && known_early(space_.moving);
     task.out_staged = !out_resident_;
     task.out_bytes = isa::size_of(builder_.laid().storage[space_.out.tensor]);
     return task;
@@ -407,8 +413,7 @@ Arithmetic arithmetic_of(const Builder& builder, const Space& space) {
                                    builder.machine().array_rows);
   }
   Arithmetic arithmetic;
-  const bool f32 = stationary == isa::DType::f32 && moving == isa::DType::f32;
-  arithmetic.dtype = f32 ? isa::DType::f32 : isa::DType::bf16;
+  arithmetic.dtype = product_type(laid, space.stationary.tensor, space.moving.tensor);
   return arithmetic;
 }
 

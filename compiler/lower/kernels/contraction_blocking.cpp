@@ -12,7 +12,7 @@ namespace systole::lower {
 namespace {
 
 constexpr std::int64_t ticks_per_column = 2;
-constexpr std::int64_t columns_min = 64;         // a multiply is never shorter
+constexpr std::int64_t columns_min = 64;         // no instruction is shorter
 constexpr std::int64_t columns_of_switch = 64;   // other weights: columns lost
 constexpr std::int64_t ticks_per_element = 5;    // vector engine
 constexpr std::int64_t eviction_overhead = 300;  // ticks
@@ -181,7 +181,9 @@ class Search {
         std::max(n_, columns_min * n_tiles) * pass + parts(n_tiles, b.n_tiles) * columns_of_switch;
     const std::int64_t tensor = batches_ * m_tiles * steps_ * columns * ticks_per_column;
     const std::int64_t evictions = batches_ * m_tiles * parts(steps_, b.k_steps);
-    const std::int64_t vector = evictions * (n_ * ticks_per_element + n_tiles * eviction_overhead);
+    const std::int64_t vector =
+        evictions *
+        (std::max(n_, columns_min * n_tiles) * ticks_per_element + n_tiles * eviction_overhead);
     const Ranges stationary_box = loaded_box(b, space_.m, b.m);
     const Ranges moving_box = loaded_box(b, space_.n, b.n);
     const std::int64_t stationary =
@@ -198,7 +200,9 @@ class Search {
                                      std::min<std::int64_t>(n_, task_.machine.moving_max) * pass *
                                      ticks_per_column;
     const std::int64_t dma = stationary + moving + out;
-    const std::int64_t fed = tensor + std::max<std::int64_t>(0, first_load - first_group);
+    const std::int64_t wait =
+        task_.prefetched ? 0 : std::max<std::int64_t>(0, first_load - first_group);
+    const std::int64_t fed = tensor + wait;
     const std::int64_t longest = std::max({fed, vector, dma});
     return longest + (fed + vector + dma - longest) / friction_share;
   }

@@ -42,6 +42,7 @@ struct BlockingTask {
   std::int64_t passes = 1;  // over the same operands (digits)
   std::int64_t k_steps_max = std::numeric_limits<std::int64_t>::max();
   int out_bytes = 4;
+  bool prefetched = false;  // the first loads run while operators before this one compute
 };
 
 [[nodiscard]] Blocking choose_blocking(const BlockingTask& task);

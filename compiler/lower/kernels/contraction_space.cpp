@@ -197,6 +197,23 @@ std::vector<Span> legal_parts(const isa::Machine& machine, const Span& range) {
   return parts;
 }
 
+isa::DType product_type(const layout::LaidGraph& laid, graph::TensorId a, graph::TensorId b) {
+  const bool wide = laid.storage[a] == isa::DType::f32 && laid.storage[b] == isa::DType::f32;
+  const auto narrow = [](isa::DType type) { return type == isa::DType::bf16; };
+  return wide && std::none_of(laid.storage.begin(), laid.storage.end(), narrow) ? isa::DType::f32
+                                                                                : isa::DType::bf16;
+}
+
+ColumnTiles column_tiles(const isa::Machine& machine, std::int64_t columns) {
+  std::int64_t distance = machine.row_tile_min;
+  while (distance < columns) {
+    distance *= 2;
+  }
+  distance = std::max<std::int64_t>(distance, isa::start_step(machine, static_cast<int>(columns)));
+  const std::int64_t all = std::min(machine.array_columns, machine.partitions);
+  return {std::max<std::int64_t>(1, all / distance), distance};
+}
+
 std::int64_t run_length(const Placed& placed, const Space& space, const Ranges& box) {
   std::int64_t run = 1;
   for (std::size_t d = placed.free_labels.size(); d-- > 0;) {

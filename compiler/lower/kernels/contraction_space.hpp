@@ -70,6 +70,19 @@ struct Space {
 // caller (it is staged).
 [[nodiscard]] std::vector<Span> legal_parts(const isa::Machine& machine, const Span& range);
 
+// In which type two operands are multiplied: f32 if both are stored so in a graph without bf16;
+// where operators round to bf16, so do products.
+[[nodiscard]] isa::DType product_type(const layout::LaidGraph& laid, graph::TensorId a,
+                                      graph::TensorId b);
+
+// How many products of so many columns the array works on at once, side by side in tiles of its
+// columns, and the columns (and partitions of PSUM) from one to the next.
+struct ColumnTiles {
+  std::int64_t count = 1;
+  std::int64_t distance = 0;
+};
+[[nodiscard]] ColumnTiles column_tiles(const isa::Machine& machine, std::int64_t columns);
+
 // Elements that lie contiguously in HBM when the box is read, per row.
 [[nodiscard]] std::int64_t run_length(const Placed& placed, const Space& space, const Ranges& box);
 

@@ -23,9 +23,7 @@ void lower_convolution(Builder& builder, graph::NodeId id) {
   const layout::LaidGraph& laid = builder.laid();
   const graph::Node& node = laid.graph.nodes[id];
   const ConvSpace space = conv_space_of(laid, node, std::get<graph::Convolution>(node.op));
-  const bool f32 = laid.storage[node.inputs[0]] == isa::DType::f32 &&
-                   laid.storage[node.inputs[1]] == isa::DType::f32;
-  const isa::DType dtype = f32 ? isa::DType::f32 : isa::DType::bf16;
+  const isa::DType dtype = product_type(laid, node.inputs[0], node.inputs[1]);
   if (laid.mechanisms[id] == layout::Mechanism::standard) {
     convolve_depthwise(builder, space);
   } else if (laid.mechanisms[id] == layout::Mechanism::lhs_stationary) {

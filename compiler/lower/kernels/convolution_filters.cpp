@@ -12,12 +12,16 @@
 // several times, but each pass does the work of all of that axis. Folding a second axis would save
 // further passes and load the image as many times again.
 //
+// Few filters use few columns of the array: then several pixel tiles are worked on side by side,
+// each by its own copy of the weights.
+//
 // Groups become block-diagonal weights over whole partition blocks: wasteful in multiplies by zero,
 // but any group size works, and narrow groups share one pass.
 #include <algorithm>
 
 #include "compiler/lower/kernels/convolution.hpp"
 #include "compiler/lower/kernels/convolution_blocks.hpp"
+#include "compiler/lower/pieces.hpp"
 
 namespace systole::lower {
 namespace {
@@ -35,8 +39,10 @@ std::int64_t parts(std::int64_t total, std::int64_t size) {
   return (total + size - 1) / size;
 }
 
-// Loads of one partition block larger than this bring nothing but a later start.
+// Loads of one partition block larger than this bring nothing but a later start; folded images come
+// in many short rows.
 constexpr std::int64_t block_bytes_max = 16384;
+constexpr std::int64_t folded_block_bytes_max = 8192;
 
 class Kernel {
  public:
@@ -107,12 +113,14 @@ class Kernel {
     const std::int64_t banks = std::max<std::int64_t>(
         1, steps >= 2 * machine_.psum_banks ? machine_.psum_banks : machine_.psum_banks / 2);
     const std::int64_t all_pixels = volume(space_.all_outputs(), pixel_labels_);
+    const std::int64_t beside =
+        column_tiles(machine_, std::min<std::int64_t>(plan.filters, machine_.array_columns)).count;
     plan.pixel_tiles = std::clamp<std::int64_t>(parts(all_pixels, machine_.moving_max), 1,
-                                                std::max<std::int64_t>(1, banks / 2));
+                                                std::max<std::int64_t>(1, banks / 2) * beside);
     plan.filter_tiles = space_.groups > 1
                             ? 1
                             : std::clamp<std::int64_t>(parts(plan.filters, machine_.array_columns),
-                                                       1, banks / plan.pixel_tiles);
+                                                       1, banks / parts(plan.pixel_tiles, beside));
     std::int64_t left =
         budget - blocks_ * filters_.bytes(plan.filters) * (plan.filters < space_.filters ? 2 : 1);
     if (!builder_.is_resident(space_.y.tensor)) {
@@ -122,7 +130,7 @@ class Kernel {
     while (!image_in_place && plan.pixels > 1) {
       const std::int64_t bytes =
           image_.bytes(cut(space_.all_outputs(), pixel_labels_, plan.pixels).front());
-      if (bytes <= block_bytes_max &&
+      if (bytes <= (folded_ ? folded_block_bytes_max : block_bytes_max) &&
           bytes * blocks_ * (plan.pixels < all_pixels ? 2 : 1) <= left) {
         break;
       }
@@ -156,11 +164,7 @@ class Kernel {
     std::vector<std::vector<Sum>> sums(tiles.size());
     const std::vector<Ranges> chunks = cut(span, pixel_labels_, machine_.moving_max);
     for (std::size_t t = 0; t < tiles.size(); ++t) {
-      for (const Ranges& chunk : chunks) {
-        sums[t].push_back(
-            {chunk, builder_.psum(static_cast<int>(tiles[t].extent), extents_of(chunk), "sums"),
-             false});
-      }
+      sums[t] = room_for_sums(tiles[t], chunks);
     }
     const Span blocks = blocks_of(tiles);
     for (std::int64_t block = blocks.begin; block < blocks.begin + blocks.extent; ++block) {
@@ -171,6 +175,33 @@ class Kernel {
     for (std::size_t t = 0; t < tiles.size(); ++t) {
       evict(tiles[t], span, sums[t]);
     }
+  }
+
+  // One bank takes as many chunks as the array works on side by side.
+  [[nodiscard]] std::vector<Sum> room_for_sums(const Span& filters,
+                                               const std::vector<Ranges>& chunks) {
+    const ColumnTiles beside = column_tiles(machine_, filters.extent);
+    std::vector<Sum> sums;
+    Tile bank;
+    for (std::size_t c = 0; c < chunks.size(); ++c) {
+      const auto place = static_cast<std::int64_t>(c) % beside.count;
+      if (place == 0) {
+        const auto left = static_cast<std::int64_t>(chunks.size() - c);
+        const std::int64_t partitions =
+            (std::min(beside.count, left) - 1) * beside.distance + filters.extent;
+        bank = builder_.psum(static_cast<int>(partitions), extents_of(chunks[c]), "sums");
+      }
+      Tile tile = slice_partitions(bank, static_cast<int>(place * beside.distance),
+                                   static_cast<int>(filters.extent));
+      std::int64_t stride = 1;
+      const std::vector<std::int64_t> extents = extents_of(chunks[c]);
+      for (std::size_t d = extents.size(); d-- > 0;) {
+        tile.dims[d] = make_dim(stride, extents[d]);
+        stride *= extents[d];
+      }
+      sums.push_back({chunks[c], tile, false});
+    }
+    return sums;
   }
 
   // The partition blocks of x that these filters see.
@@ -205,7 +236,18 @@ class Kernel {
       return;
     }
     for (std::size_t t = 0; t < tiles.size(); ++t) {
-      builder_.load_stationary(filters_.piece(block, tiles[t], position), 0);
+      const ColumnTiles beside = column_tiles(machine_, tiles[t].extent);
+      const auto column = [&beside](const Moving& item) {
+        return static_cast<std::int64_t>(item.chunk) % beside.count * beside.distance;
+      };
+      const Tile weights = filters_.piece(block, tiles[t], position);
+      std::vector<std::int64_t> loaded;
+      for (const Moving& item : moving) {
+        if (std::find(loaded.begin(), loaded.end(), column(item)) == loaded.end()) {
+          loaded.push_back(column(item));
+          builder_.load_stationary(weights, static_cast<int>(loaded.back()));
+        }
+      }
       for (const Moving& item : moving) {
         Sum& sum = sums[t][item.chunk];
         const bool whole =

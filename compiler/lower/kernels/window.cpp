@@ -4,8 +4,9 @@
 // The pattern of an output box is (output coordinates, window positions), both stepping through x
 // as it lies in SBUF; the window positions are reduced. Padding is left out: along each axis the
 // outputs fall into stretches with the same positions inside the image (one at each border, one for
-// the whole interior), and every combination of stretches is a box of its own. A window that sees
-// nothing but padding gets the identity of the reduction.
+// the whole interior), and every combination of stretches is a box of its own. Large boxes are cut,
+// so that work starts with the first rows of x and the next operator with the first rows of the
+// result. A window that sees nothing but padding gets the identity of the reduction.
 #include <algorithm>
 #include <limits>
 
@@ -17,6 +18,9 @@ namespace {
 std::size_t at(int i) {
   return static_cast<std::size_t>(i);
 }
+
+// Elements that one instruction reads, at most.
+constexpr std::int64_t piece_elements = 4096;
 
 // Outputs along one axis that have the same kernel positions inside the image.
 struct Stretch {
@@ -125,9 +129,25 @@ class Kernel {
       boxes = std::move(next);
     }
     for (const auto& box : boxes) {
-      reduce(x, inputs, y, outputs, box);
+      reduce_in_parts(x, inputs, y, outputs, box);
     }
     builder_.finish(y_.tensor, region, y);
+  }
+
+  // Parts of the first axis. A window has at least one.
+  void reduce_in_parts(const Tile& x, const Ranges& inputs, const Tile& y, const Ranges& outputs,
+                       std::vector<Stretch> box) {
+    const Span all = box[0].outputs;
+    std::int64_t each = 1;  // elements read per output of the first axis
+    for (std::size_t a = 0; a < box.size(); ++a) {
+      each *=
+          std::max<std::int64_t>(1, box[a].positions.extent) * (a == 0 ? 1 : box[a].outputs.extent);
+    }
+    const std::int64_t step = std::max<std::int64_t>(1, piece_elements / each);
+    for (std::int64_t done = 0; done < all.extent; done += step) {
+      box[0].outputs = {all.begin + done, std::min(step, all.extent - done)};
+      reduce(x, inputs, y, outputs, box);
+    }
   }
 
   void reduce(const Tile& x, const Ranges& inputs, const Tile& y, const Ranges& outputs,

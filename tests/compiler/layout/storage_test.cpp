@@ -48,6 +48,28 @@ TEST_CASE("arithmetic results are bf16, moved inputs and moved results f32") {
   }
 }
 
+TEST_CASE("graph inputs that only products use are stored as the products multiply them") {
+  Graph g;
+  const TensorId x = graph::add_input(g, "x", ElementType::f32, {4, 6});
+  const TensorId w = graph::add_input(g, "w", ElementType::f32, {5, 6});
+  const TensorId both = graph::add_input(g, "both", ElementType::f32, {4, 5});
+  const TensorId turned = graph::add_node(g, "t", graph::Transpose{{1, 0}}, {w});
+  const TensorId y =
+      graph::add_node(g, "xw", graph::Contraction{{0, 1}, {1, 2}, {0, 2}}, {x, turned});
+  const TensorId z =
+      graph::add_node(g, "zz", graph::Contraction{{0, 1}, {2, 1}, {0, 2}}, {y, both});
+  const TensorId sum =
+      graph::add_node(g, "sum", graph::Map{.function = graph::MapFunction::add}, {y, both});
+  g.outputs = {z, sum};
+  const auto types = storage_types(g, Precision::bf16);
+  CHECK(types[x] == DType::bf16);
+  CHECK(types[w] == DType::bf16);
+  CHECK(types[turned] == DType::bf16);
+  CHECK(types[both] == DType::f32);
+  CHECK(types[z] == DType::f32);
+  CHECK(storage_types(g, Precision::fp32)[x] == DType::f32);
+}
+
 TEST_CASE("integers narrow to 32 bits, values that do not fit are refused by name") {
   Graph g;
   const TensorId x = graph::add_input(g, "x", ElementType::f32, {4, 6});

@@ -76,6 +76,34 @@ TEST_CASE("freed bytes are reused as late as possible") {
   CHECK(allocation.sbuf_peak == 64);
 }
 
+TEST_CASE("loads never wait for bytes of computed values, which rotate in a zone of their own") {
+  TileProgram program = program_with_source();
+  std::vector<BufferId> loaded;
+  std::vector<BufferId> computed;
+  for (int i = 0; i < 12; ++i) {
+    loaded.push_back(add_buffer(program, 128));
+    touch(program, {loaded.back()});
+    isa::Dma load;
+    load.source.space = isa::Space::hbm;
+    load.destination.space = isa::Space::sbuf;
+    program.instructions.back().instruction.operation = load;
+    for (int k = 0; k < 4; ++k) {
+      computed.push_back(add_buffer(program, 64));
+      touch(program, {loaded.back(), computed.back()});
+    }
+  }
+  const Allocation allocation = allocate(program, machine_with(2048));
+  CHECK_FALSE(clash(program, allocation));
+  std::int64_t top = 0;
+  for (const BufferId id : computed) {
+    top = std::max(top, allocation.offsets[id] + 64);
+  }
+  CHECK(top == 256);  // four times what lives at one moment
+  for (std::size_t i = 0; i < loaded.size(); ++i) {
+    CHECK(allocation.offsets[loaded[i]] == 256 + 128 * static_cast<std::int64_t>(i));
+  }
+}
+
 TEST_CASE("a PSUM buffer takes whole banks in turn") {
   TileProgram program = program_with_source();
   const BufferId a = add_buffer(program, 100, isa::Space::psum);
@@ -92,16 +120,21 @@ TEST_CASE("a PSUM buffer takes whole banks in turn") {
   CHECK(allocation.offsets[d] == 0);
 }
 
-TEST_CASE("buffers that outlive their operator lie at the top") {
+TEST_CASE("lasting buffers lie at the top, and what passes from one source to the next rotates") {
   TileProgram program = program_with_source();
   program.sources.add({"next", isa::SourceKind::operation});
   const BufferId resident = add_buffer(program, 64);
-  const BufferId staging = add_buffer(program, 64);
-  touch(program, {resident, staging}, 0);
-  touch(program, {resident}, 1);
+  program.buffers[resident].lasting = true;
+  const BufferId first = add_buffer(program, 64);
+  const BufferId second = add_buffer(program, 64);
+  for (const BufferId passing : {first, second}) {
+    touch(program, {resident, passing}, 0);
+    touch(program, {resident, passing}, 1);
+  }
   const Allocation allocation = allocate(program, machine_with(1024));
   CHECK(allocation.offsets[resident] == 960);
-  CHECK(allocation.offsets[staging] == 0);
+  CHECK(allocation.offsets[first] == 0);
+  CHECK(allocation.offsets[second] == 64);
 }
 
 TEST_CASE("a rotation that leaves no hole gives way to a compact placement") {

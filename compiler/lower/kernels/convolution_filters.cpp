@@ -109,18 +109,16 @@ class Kernel {
                budget / 2) {
       plan.filters = parts(plan.filters / 2, machine_.array_columns) * machine_.array_columns;
     }
-    const std::int64_t steps = blocks_ * static_cast<std::int64_t>(positions_.size());
-    const std::int64_t banks = std::max<std::int64_t>(
-        1, steps >= 2 * machine_.psum_banks ? machine_.psum_banks : machine_.psum_banks / 2);
+    // One bank per filter tile: the sooner a group ends, the sooner others go on with its outputs.
+    const std::int64_t banks = std::max(1, machine_.psum_banks / 2);
     const std::int64_t all_pixels = volume(space_.all_outputs(), pixel_labels_);
     const std::int64_t beside =
         column_tiles(machine_, std::min<std::int64_t>(plan.filters, machine_.array_columns)).count;
-    plan.pixel_tiles = std::clamp<std::int64_t>(parts(all_pixels, machine_.moving_max), 1,
-                                                std::max<std::int64_t>(1, banks / 2) * beside);
-    plan.filter_tiles = space_.groups > 1
-                            ? 1
-                            : std::clamp<std::int64_t>(parts(plan.filters, machine_.array_columns),
-                                                       1, banks / parts(plan.pixel_tiles, beside));
+    plan.pixel_tiles = std::clamp<std::int64_t>(parts(all_pixels, machine_.moving_max), 1, beside);
+    plan.filter_tiles =
+        space_.groups > 1
+            ? 1
+            : std::clamp<std::int64_t>(parts(plan.filters, machine_.array_columns), 1, banks);
     std::int64_t left =
         budget - blocks_ * filters_.bytes(plan.filters) * (plan.filters < space_.filters ? 2 : 1);
     if (!builder_.is_resident(space_.y.tensor)) {

@@ -52,7 +52,8 @@ std::vector<int> moved_arguments(const graph::Node& node) {
   }
   const auto* reduce = std::get_if<graph::Reduce>(&node.op);
   const auto* window = std::get_if<graph::Window>(&node.op);
-  if ((reduce != nullptr && selects(reduce->function)) || (window != nullptr && selects(window->function))) {
+  if ((reduce != nullptr && selects(reduce->function)) ||
+      (window != nullptr && selects(window->function))) {
     return {0};
   }
   const bool moves = std::holds_alternative<graph::Transpose>(node.op) ||

@@ -13,6 +13,7 @@ namespace systole::layout {
 
 enum class Precision : std::uint8_t { bf16, fp32 };
 
-[[nodiscard]] IdVector<graph::TensorId, isa::DType> storage_types(const graph::Graph& graph, Precision precision);
+[[nodiscard]] IdVector<graph::TensorId, isa::DType> storage_types(const graph::Graph& graph,
+                                                                  Precision precision);
 
 }  // namespace systole::layout

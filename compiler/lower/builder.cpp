@@ -73,8 +73,8 @@ BufferId Builder::State::buffer(graph::TensorId tensor) {
   BufferId& id = buffers[residency.root[tensor]];
   if (!id.valid()) {
     const graph::TensorId root = residency.root[tensor];
-    id = program.buffers.add(
-        {isa::Space::sbuf, resident_bytes(laid, root, machine), laid.graph.tensors[root].name, true});
+    id = program.buffers.add({isa::Space::sbuf, resident_bytes(laid, root, machine),
+                              laid.graph.tensors[root].name, true});
   }
   return id;
 }

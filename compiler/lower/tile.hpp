@@ -27,7 +27,7 @@ struct Buffer {
 struct TileInstruction {
   isa::Instruction instruction;  // no waits, no signal yet; Dma rings chosen by schedule
   std::vector<BufferId> buffers;
-  bool any_engine = false;       // schedule may move it to another engine that executes it
+  bool any_engine = false;  // schedule may move it to another engine that executes it
 };
 
 struct TileProgram {

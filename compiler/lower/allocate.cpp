@@ -152,7 +152,7 @@ struct Zone {
   std::int64_t cursor = 0;
 };
 constexpr std::int64_t computed_turns = 4;  // zone of computed buffers: so often their live bytes,
-constexpr std::int64_t computed_share = 4;  // but at most this part of the memory
+constexpr std::int64_t computed_share = 4;  // but twice, or at most this part of the memory
 
 struct Failure {
   BufferId buffer;
@@ -230,16 +230,17 @@ class Placement {
     return most;
   }
 
-  // Zones of computed and of loaded buffers; one for all if there is but one kind.
+  // Zones of computed and of loaded buffers; one for all if there is but one kind, or if two
+  // turns of the computed ones take more than half of the memory.
   void divide() {
     zones_ = {Zone{0, limit_, 0}, Zone{0, limit_, 0}};
     const std::int64_t peak = computed_peak();
     const bool loads = std::ranges::any_of(order_, [this](BufferId id) { return life(id).loaded; });
-    if (!loads || peak == 0) {
+    if (!loads || peak == 0 || 2 * peak > limit_ / 2) {
       return;
     }
-    zones_[0].end =
-        std::max(peak, std::min(computed_turns * peak, limit_ / computed_share / unit_ * unit_));
+    zones_[0].end = std::max(
+        2 * peak, std::min(computed_turns * peak, limit_ / computed_share / unit_ * unit_));
     zones_[1].begin = zones_[1].cursor = zones_[0].end;
   }
 

@@ -1,21 +1,25 @@
 #!/usr/bin/env python3
-"""Times systole-solve against toulbar2, CBC, Z3 and clasp on Layout Selection instances (.ls files).
+"""Times systole-solve against toulbar2, CBC, clasp and Z3 on Layout Selection instances (.ls files).
 
-Whole process against whole process, started one after the other in the same run, medians over repetitions. The outside
-solvers get the exports of systole-solve: WCSP (toulbar2), CPLEX LP (CBC), SMT-LIB soft constraints made from WCNF (Z3),
-OPB (clasp). Times are wall clock and, in brackets, user plus system CPU seconds; on a loaded machine compare the latter.
+Whole process against whole process: one repetition runs every solver on the instance, one after the other, then the next
+begins; medians over repetitions. The outside solvers get the exports of systole-solve: WCSP (toulbar2), CPLEX LP (CBC),
+OPB (clasp), SMT-LIB soft constraints made from WCNF (Z3). A cell is: optimum, wall seconds, [user plus system CPU
+seconds], peak MB. On a loaded machine compare the CPU seconds. A solver that has not proven its optimum within the limit
+once is not run again on that instance. The exit code is 1 when two proven optima differ.
 
   bench_solver.py --solver build/compiler/solver/systole-solve [--limit 30] [--repeat 3] FILE.ls...
+  bench_solver.py --solver ... --growth 1000,3000,10000,30000,100000     grids of width 4, made here: cost per operator
 """
 import argparse
 import os
+import random
 import re
-import resource
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 
@@ -41,76 +45,132 @@ def smt_of_wcnf(text):
 OUTSIDE = {
     "toulbar2": ("wcsp", ["toulbar2", "{file}"], r"Optimum: (\d+)"),
     "cbc": ("lp", ["cbc", "{file}", "solve", "quit"], r"Optimal solution found[\s\S]*Objective value:\s+([\d.]+)"),
-    "clasp": ("opb", ["clasp", "--quiet=1,1", "--opt-strategy=usc,stratify", "{file}"], r"\no (\d+)\s[\s\S]*OPTIMUM FOUND"),
+    "clasp": ("opb", ["clasp", "--quiet=1,1", "--opt-strategy=usc,stratify", "{file}"],
+              r"\no (\d+)\s[\s\S]*OPTIMUM FOUND"),
     "z3": ("wcnf", ["z3", "-smt2", "{file}"], r"sat\s*\(objectives\s*\(goal (\d+)\)"),
 }
 
 
-def timed(command, limit):
-    """Wall seconds, CPU seconds, output; wall is None when the limit was hit."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    start = time.monotonic()
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=limit)
-        wall, output = time.monotonic() - start, done.stdout
-    except subprocess.TimeoutExpired as stopped:
-        wall, output = None, (stopped.stdout or b"").decode(errors="replace")
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return wall, cpu, output
+class Run:
+    """One process: wall and CPU seconds, peak MB, output; `late` when the limit ended it."""
+
+    def __init__(self, command, limit):
+        start = time.monotonic()
+        with tempfile.TemporaryFile("w+") as out:
+            process = subprocess.Popen(command, stdout=out, stderr=subprocess.DEVNULL)
+            timer = threading.Timer(limit, process.kill)
+            timer.start()
+            _, status, usage = os.wait4(process.pid, 0)
+            timer.cancel()
+            process.returncode = os.waitstatus_to_exitcode(status)
+            self.wall = time.monotonic() - start
+            out.seek(0)
+            self.output = out.read()
+        self.late = process.returncode < 0
+        self.cpu = usage.ru_utime + usage.ru_stime
+        self.megabytes = usage.ru_maxrss / 1000
 
 
-def measure(command, pattern, limit, repeat):
-    walls, cpus, value = [], [], None
-    for _ in range(repeat):
-        wall, cpu, output = timed(command, limit)
-        found = re.search(pattern, output)
-        if wall is None or not found:
-            return None, cpu, None
-        walls.append(wall)
-        cpus.append(cpu)
-        value = round(float(found.group(1)))
-    return statistics.median(walls), statistics.median(cpus), value
+class Column:
+    """What one solver did on one instance, over the repetitions."""
+
+    def __init__(self, command, pattern):
+        self.command, self.pattern, self.runs, self.value, self.failed = command, pattern, [], None, None
+
+    def repeat(self, limit):
+        if self.failed:
+            return
+        run = Run(self.command, limit)
+        found = re.search(self.pattern, run.output)
+        if run.late or not found:
+            self.failed, self.value = run, None
+        else:
+            self.runs.append(run)
+            self.value = round(float(found.group(1)))
+
+    def text(self):
+        if self.failed:
+            return f"unproven [{self.failed.cpu:.1f}]"
+        middle = lambda of: statistics.median(of(r) for r in self.runs)
+        return (f"{self.value} {middle(lambda r: r.wall):.3f} [{middle(lambda r: r.cpu):.3f}] "
+                f"{middle(lambda r: r.megabytes):.0f}")
 
 
-def cell(result):
-    wall, cpu, value = result
-    return f"{value} {wall:.3f} [{cpu:.3f}]" if wall is not None else f"- unproven [{cpu:.1f}]"
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("files", nargs="+")
-    parser.add_argument("--solver", required=True)
-    parser.add_argument("--limit", type=float, default=30)
-    parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--only", default="toulbar2,cbc,clasp,z3", help="outside solvers, comma separated")
-    options = parser.parse_args()
+def compare(options):
     outside = [name for name in options.only.split(",") if name]
     for name in list(outside):
         if shutil.which(OUTSIDE[name][1][0]) is None:
             print(f"SKIPPED: {name} is not installed", file=sys.stderr)
             outside.remove(name)
-    print("instance | exact: cost wall [cpu] | " + " | ".join(outside))
+    print("| instance | exact | " + " | ".join(outside) + " |\n|" + "---|" * (2 + len(outside)))
     wrong = 0
     with tempfile.TemporaryDirectory() as folder:
         for path in options.files:
-            ours = measure([options.solver, path], r"proven cost (\d+)", options.limit, options.repeat)
-            row = [os.path.basename(path), cell(ours)]
+            columns = [Column([options.solver, path, *options.extra.split()], r" proven cost (\d+)")]
             for name in outside:
                 form, command, pattern = OUTSIDE[name]
-                text = subprocess.run([options.solver, path, "--export", form], capture_output=True, text=True).stdout
+                export = subprocess.run([options.solver, path, "--export", form], capture_output=True, text=True, check=True)
                 file = os.path.join(folder, f"problem.{'smt2' if name == 'z3' else form}")
                 with open(file, "w") as out:
-                    out.write(smt_of_wcnf(text) if name == "z3" else text)
-                theirs = measure([w.format(file=file) for w in command], pattern, options.limit, options.repeat)
-                if None not in (theirs[2], ours[2]) and theirs[2] != ours[2]:
-                    wrong += 1
-                row.append(cell(theirs))
-            print(" | ".join(row), flush=True)
+                    out.write(smt_of_wcnf(export.stdout) if name == "z3" else export.stdout)
+                columns.append(Column([w.format(file=file) for w in command], pattern))
+            for _ in range(options.repeat):
+                for column in columns:
+                    column.repeat(options.limit)
+            values = {column.value for column in columns} - {None}
+            wrong += len(values) > 1
+            name = os.path.splitext(os.path.basename(path))[0]
+            print(f"| {name} | " + " | ".join(column.text() for column in columns) + " |", flush=True)
     if wrong:
-        print(f"{wrong} optima differ", file=sys.stderr)
+        print(f"optima differ on {wrong} instances", file=sys.stderr)
     return 1 if wrong else 0
+
+
+def write_grid(path, operators, width=4, layouts=3, rows=16):
+    """Each operator reads its neighbours to the left and above; random rows and conversions."""
+    dice = random.Random(operators)
+    lines = ["ls 1", f"{operators} {operators}"]
+    for _ in range(operators):
+        table = [0 if a == b else dice.randint(5, 60) for a in range(layouts) for b in range(layouts)]
+        lines.append(f"t {layouts} " + " ".join(map(str, table)))
+    for i in range(operators):
+        inputs = ([i - 1] if i % width else []) + ([i - width] if i >= width else [])
+        lines.append(f"o {len(inputs)} " + " ".join(map(str, inputs + [i])) + f" {rows}")
+        for _ in range(rows):
+            lines.append(" ".join(str(dice.randrange(layouts)) for _ in range(len(inputs) + 1)) + f" {dice.randint(0, 100)}")
+    with open(path, "w") as out:
+        out.write("\n".join(lines) + "\n")
+
+
+def growth(options):
+    print("| operators | optimum | CPU s | microseconds per operator | peak MB |\n|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        for operators in map(int, options.growth.split(",")):
+            path = os.path.join(folder, "grid.ls")
+            write_grid(path, operators)
+            column = Column([options.solver, path], r" proven cost (\d+)")
+            for _ in range(options.repeat):
+                column.repeat(options.limit)
+            if column.failed:
+                print(f"| {operators} | unproven within {options.limit} s | | | |", flush=True)
+                continue
+            cpu = statistics.median(r.cpu for r in column.runs)
+            memory = statistics.median(r.megabytes for r in column.runs)
+            print(f"| {operators} | {column.value} | {cpu:.2f} | {1e6 * cpu / operators:.0f} | {memory:.0f} |", flush=True)
+    return 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="*")
+    parser.add_argument("--solver", required=True)
+    parser.add_argument("--limit", type=float, default=30, help="seconds per process")
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--only", default="toulbar2,cbc,clasp,z3", help="outside solvers, comma separated")
+    parser.add_argument("--extra", default="", help="further options for systole-solve")
+    parser.add_argument("--growth", help="numbers of operators, comma separated")
+    options = parser.parse_args()
+    return growth(options) if options.growth else compare(options)
 
 
 if __name__ == "__main__":

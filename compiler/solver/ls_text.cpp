@@ -46,7 +46,7 @@ class LsReader {
     const auto k = static_cast<std::size_t>(tensor.layouts);
     tensor.conversion.reserve(std::min(k * k, text_.size()));
     for (std::size_t i = 0; i < k * k; ++i) {
-      tensor.conversion.push_back(number(0, infinity, "conversion cost"));
+      tensor.conversion.push_back(price("conversion cost"));
     }
     problem_.tensors.add(std::move(tensor));
   }
@@ -70,7 +70,7 @@ class LsReader {
         row.layouts[i] =
             static_cast<int>(number(0, problem_.tensors[tensor].layouts - 1, "layout"));
       }
-      row.cost = number(0, infinity, "cost");
+      row.cost = price("cost");
     }
     problem_.operators.add(std::move(op));
   }
@@ -120,6 +120,15 @@ class LsReader {
     }
     at_ += length;
     return value;
+  }
+
+  Cost price(std::string_view what) {
+    skip_blanks();
+    if (text_.substr(at_, 3) == "inf" && (at_ + 3 == text_.size() || text_[at_ + 3] <= ' ')) {
+      at_ += 3;
+      return infinity;
+    }
+    return number(0, infinity, what);
   }
 
   [[noreturn]] void fail(const std::string& what) const {

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "compiler/solver/formats/export.hpp"
+#include "compiler/solver/formats/import.hpp"
 #include "compiler/solver/strategy.hpp"
 #include "compiler/solver/text.hpp"
 #include "isa/base/error.hpp"
@@ -45,7 +46,7 @@ int run(int argc, char** argv) {
   app.add_option("--result", result_path, "write the result file");
   app.add_option("--export", format, "print the problem in another format instead of solving it");
   CLI11_PARSE(app, argc, argv);
-  const Problem problem = read_problem(path);
+  const Problem problem = formats::imported(path);
   if (!format.empty()) {
     const std::string text = formats::exported(problem, format);
     std::fwrite(text.data(), 1, text.size(), stdout);

@@ -6,12 +6,13 @@
 // impossible conversions are hard clauses.
 //
 // Anytime: the answer starts from `greedy`; whatever Z3 holds when its time (600 s unless the budget says otherwise) is
-// over is taken if better, and Z3's lower bound is reported. It is timed in seconds because Z3 counts nothing portable,
-// so unfinished results may differ between runs.
+// over is taken if better, and Z3's lower bound is reported. A budget of work is counted in Z3's resource units and ends
+// at the same place on every run; seconds do not.
 #include <fmt/format.h>
 #include <z3++.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <optional>
 
@@ -34,8 +35,12 @@ class Encoding {
     }
   }
 
-  void solve(double seconds) {
+  // units: Z3's own count of work; 0: no limit.
+  void solve(double seconds, std::int64_t units) {
     z3::params params(context_);
+    if (units > 0) {
+      params.set("rlimit", static_cast<unsigned>(std::min<std::int64_t>(units, UINT32_MAX)));
+    }
     params.set("timeout", static_cast<unsigned>(std::max(1.0, std::min(seconds, 4e6) * 1000)));
     optimize_.set(params);
     answer_ = optimize_.check();
@@ -149,7 +154,7 @@ Result run_maxsat(const Problem& problem, const Budget& budget) {
   }
   const Flat flat = flatten(problem);
   Encoding encoding(flat);
-  encoding.solve(budget.seconds > 0 ? budget.seconds : default_seconds);
+  encoding.solve(budget.seconds > 0 ? budget.seconds : default_seconds, budget.work);
   if (encoding.answer() == z3::unsat) {
     Result none;
     none.status = Status::infeasible;
@@ -173,7 +178,7 @@ Result run_maxsat(const Problem& problem, const Budget& budget) {
     result.status = Status::proven;
     result.proof = Proof::outside;
   } else {
-    result.note = "time budget ended before the proof";
+    result.note = budget.work > 0 ? "the budget ended before the proof" : "time budget ended before the proof";
   }
   return result;
 }

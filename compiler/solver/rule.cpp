@@ -60,7 +60,12 @@ class Rules {
         flat_(flat),
         anchor_(anchors(problem, flat)),
         groups_(flat),
-        search_(flat) {}
+        search_(flat),
+        rank_(Flat::at(flat.operators)) {
+    for (std::size_t i = 0; i < flat.topological.size(); ++i) {
+      rank_[Flat::at(flat.topological[i])] = static_cast<int>(i);
+    }
+  }
 
   Assignment run() {
     unite_groups();
@@ -243,12 +248,8 @@ class Rules {
 
   void solve_component(std::vector<int> component) {
     ++components_seen;
-    std::vector<int> rank(Flat::at(flat_.operators));
-    for (std::size_t i = 0; i < flat_.topological.size(); ++i) {
-      rank[Flat::at(flat_.topological[i])] = static_cast<int>(i);
-    }
     std::sort(component.begin(), component.end(),
-              [&](int a, int b) { return rank[Flat::at(a)] < rank[Flat::at(b)]; });
+              [&](int a, int b) { return rank_[Flat::at(a)] < rank_[Flat::at(b)]; });
     std::vector<std::vector<int>> rows;
     std::int64_t product = 1;
     for (const int op : component) {
@@ -304,6 +305,7 @@ class Rules {
   std::vector<bool> anchor_;
   Groups groups_;
   LocalSearch search_;
+  std::vector<int> rank_;     // topological position per operator
   std::vector<bool> wished_;  // per group
 };
 

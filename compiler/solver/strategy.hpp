@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "compiler/solver/problem.hpp"
 #include "compiler/solver/result.hpp"
@@ -20,6 +21,7 @@ struct Budget {
   double seconds = 0;     // wall clock; 0: its own default
   std::int64_t memory_bytes = 1'000'000'000;  // for tables; what does not fit is not started
   int threads = 2;                            // never changes the result
+  std::vector<int> elimination_order;  // of the operators, for treewidth; empty: it finds its own
 };
 
 struct Strategy {

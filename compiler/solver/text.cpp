@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -330,6 +331,9 @@ std::string print_problem(const Problem& problem) {
 }
 
 std::string read_file(const std::string& path) {
+  if (std::filesystem::is_directory(path)) {
+    throw Error(path, "is a folder, not a file");
+  }
   std::ifstream file(path, std::ios::binary);
   if (!file) {
     throw Error(path, "cannot open the file for reading");

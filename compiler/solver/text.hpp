@@ -19,7 +19,7 @@
 //   <tensors> <operators>
 //   t <layouts> <layouts*layouts conversion costs>                       per tensor
 //   o <inputs> <input tensors...> <output tensor> <rows>                 per operator, then per row:
-//   <input layouts...> <output layout> <cost>
+//   <input layouts...> <output layout> <cost>                            'inf' is impossible here too
 //
 // Result file: see write_result. Reading throws Error with "file:line" for any mistake, validates every layout index,
 // and ends with check(problem).

@@ -2,7 +2,7 @@
 //
 // Tables are indexed by a row for every operator in the bag and, for the tensor each of them produces, the set of
 // layouts requested by consumers already forgotten. Leaf, introduce, forget and join do exactly what the appendix says;
-// nothing is pruned. Decomposition: the best of min-fill and min-degree orders. What it gives up against `exact`: a cut
+// nothing is pruned. Decomposition: the budget's order, or the best of min-fill and min-degree orders. What it gives up against `exact`: a cut
 // is crossed by rows and request sets instead of layouts, which is what makes it run out of memory early.
 //
 // Memory: keys, costs and key index of live tables, plus one back pointer per entry ever made. A run stops with status exhausted
@@ -15,6 +15,7 @@
 #include <cmath>
 #include <memory>
 
+#include "compiler/solver/exact/clock.hpp"
 #include "compiler/solver/flat.hpp"
 #include "compiler/solver/strategies.hpp"
 #include "compiler/solver/treewidth/bounds.hpp"
@@ -118,10 +119,11 @@ class KeyIndex {
 
 class Programme {
  public:
-  Programme(const Flat& flat, std::vector<NiceNode> nodes, std::int64_t budget)
+  Programme(const Flat& flat, std::vector<NiceNode> nodes, const Budget& budget)
       : flat_(flat),
         nodes_(std::move(nodes)),
-        budget_(budget),
+        budget_(budget.memory_bytes),
+        clock_(budget.seconds),
         tables_(nodes_.size()),
         first_back_(nodes_.size()) {}
 
@@ -158,6 +160,7 @@ class Programme {
   }
 
   [[nodiscard]] Cost optimum() const { return tables_.back().costs.front(); }
+  [[nodiscard]] bool late() const { return late_; }
   [[nodiscard]] std::int64_t entries() const { return entries_; }
   [[nodiscard]] std::int64_t peak() const { return peak_; }
 
@@ -186,10 +189,17 @@ class Programme {
  private:
   // Keeps the books; once over budget nothing more is appended.
   bool pay(std::int64_t bytes) {
+    look_at_clock();
     used_ += bytes;
     peak_ = std::max(peak_, used_);
     stopped_ = stopped_ || used_ > budget_;
     return !stopped_;
+  }
+  void look_at_clock() {
+    if (++steps_ % 16384 == 0 && clock_.expired()) {
+      late_ = true;
+      stopped_ = true;
+    }
   }
   static std::int64_t entry_bytes(const Table& table) {
     return static_cast<std::int64_t>(table.width * sizeof(Word) + sizeof(Cost) +
@@ -224,7 +234,8 @@ class Programme {
       table.costs[entry] = cost;
       backs_[first_back_[index] + entry] = back;
     }
-    return true;
+    look_at_clock();
+    return !stopped_;
   }
 
   void introduce(std::size_t index) {
@@ -376,13 +387,16 @@ class Programme {
   const Flat& flat_;
   std::vector<NiceNode> nodes_;
   std::int64_t budget_;
+  exact::Clock clock_;
   std::vector<Table> tables_;
   std::vector<std::size_t> first_back_;  // per node: its first entry in backs_
   BackStore backs_;
   std::int64_t used_ = 0;
   std::int64_t peak_ = 0;
   std::int64_t entries_ = 0;
-  bool stopped_ = false;
+  std::int64_t steps_ = 0;
+  bool stopped_ = false;  // over budget: memory, or
+  bool late_ = false;     // time
 };
 
 // Most entries each node can have: rows of the bag times possible request sets. Sum of what must be held at once is
@@ -458,14 +472,26 @@ Result run_treewidth(const Problem& problem, const Budget& budget) {
     }
   }
   const treewidth::Graph graph = treewidth::graph_of(problem);
-  const treewidth::Width width = treewidth::width_bounds(graph, 0);
+  treewidth::Width width;
+  if (budget.elimination_order.empty()) {
+    width = treewidth::width_bounds(graph, 0);
+  } else {
+    width.order = budget.elimination_order;
+    width.upper = treewidth::width_of(graph, width.order, graph.vertices());
+  }
   std::vector<NiceNode> nodes = treewidth::nice_decomposition(graph, width.order);
   const Need need = need_of(flat, nodes);
   if (need.least > static_cast<double>(budget.memory_bytes)) {
     return refusal(problem, need.most, budget.memory_bytes, width.upper);
   }
-  Programme programme(flat, std::move(nodes), budget.memory_bytes);
+  Programme programme(flat, std::move(nodes), budget);
   if (!programme.run()) {
+    if (programme.late()) {
+      Result result;
+      result.bound = row_bound(problem);
+      result.note = "the clock ended the program";
+      return result;
+    }
     return refusal(problem, need.most, budget.memory_bytes, width.upper);
   }
   Result result;

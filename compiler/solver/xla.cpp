@@ -37,8 +37,18 @@ class Propagation {
     choose(op, best);
   }
 
-  // An anchor insists on its cheapest row; clashes become copies.
-  void insist(int op) { choose(op, cheapest_row(flat_, op)); }
+  // An anchor insists on its cheapest row, of equals the one with fewest clashes; clashes become copies.
+  void insist(int op) {
+    const int cheapest = cheapest_row(flat_, op);
+    int best = cheapest;
+    for (int row = cheapest + 1; row < flat_.row_begin[Flat::at(op) + 1]; ++row) {
+      if (flat_.row_cost[Flat::at(row)] == flat_.row_cost[Flat::at(cheapest)] &&
+          clashes(op, row) < clashes(op, best)) {
+        best = row;
+      }
+    }
+    choose(op, best);
+  }
 
   void spread() {
     while (!forward_.empty() || !backward_.empty()) {

@@ -12,8 +12,9 @@ namespace {
 constexpr int satisfiable = 10;
 constexpr int unsatisfiable = 20;
 // Cores are shortened by solving again with fewer literals; a few cheap calls only.
-constexpr int shrink_conflicts = 1000;
+constexpr int shrink_conflicts = 300;
 constexpr std::size_t most_shrink_calls = 40;
+constexpr std::size_t most_shrink_failures = 8;  // in a row: what is left is hard to shorten
 
 class StopAtDeadline : public CaDiCaL::Terminator {
  public:
@@ -78,11 +79,15 @@ struct CoreGuided::Engine {
       }
     }
     std::size_t tries = 0;
-    for (std::size_t i = core.size(); i-- > 0 && tries < most_shrink_calls && core.size() > 1;) {
+    std::size_t failures = 0;
+    for (std::size_t i = core.size(); i-- > 0 && tries < most_shrink_calls &&
+                                      failures < most_shrink_failures && core.size() > 1;) {
       std::vector<int> fewer = core;
       fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
       ++tries;
+      ++failures;
       if (call(fewer, shrink_conflicts) == unsatisfiable) {
+        failures = 0;
         core = failed(fewer);
         i = std::min(i, core.size());
       }

@@ -6,6 +6,7 @@
 #include "compiler/solver/exact/eliminate.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <memory>
 
@@ -37,7 +38,7 @@ template <class T>
 class Eliminator {
  public:
   Eliminator(const Network& network, const std::vector<int>& order, Cost cap, int bits,
-             Kernel<T> kernel, int threads)
+             Kernel<T> kernel, int threads, const Clock* clock)
       : domain_(network.domain),
         order_(order),
         bits_(bits),
@@ -45,6 +46,7 @@ class Eliminator {
         mask_(static_cast<T>((T{1} << bits) - 1)),
         kernel_(kernel),
         threads_(threads),
+        clock_(clock),
         position_(order.size()),
         bucket_(order.size()),
         steps_(order.size()) {
@@ -56,18 +58,16 @@ class Eliminator {
     }
   }
 
-  Elimination run(const Clock* clock) {
+  Elimination run() {
     Elimination out;
-    out.complete = true;
-    for (std::size_t i = 0; i < order_.size() && total_ < cap_; ++i) {
-      if (clock != nullptr && clock->expired()) {
-        out.complete = false;
-        out.cells = cells_;
-        return out;
-      }
+    for (std::size_t i = 0; i < order_.size() && total_ < cap_ && !late(); ++i) {
       step(i);
     }
     out.cells = cells_;
+    out.complete = !late_;
+    if (late_) {
+      return out;
+    }
     out.found = total_ < cap_;
     out.value = static_cast<Cost>(total_ >> bits_);
     if (out.found) {
@@ -77,6 +77,14 @@ class Eliminator {
   }
 
  private:
+  // Sticky, and asked within large bags too: a bag that was left half done must not be believed.
+  bool late() const {
+    if (clock_ != nullptr && clock_->expired()) {
+      late_ = true;
+    }
+    return late_;
+  }
+
   struct Step {
     std::vector<int> scope;  // of the message
     Choices choices;
@@ -133,6 +141,10 @@ class Eliminator {
   void step(std::size_t index) {
     std::vector<Table<T>> tables = std::move(bucket_[index]);
     bucket_[index].clear();
+    if (tables.empty()) {  // any value will do: the first
+      steps_[index].choices = Choices(1, 1, 1);
+      return;
+    }
     const int v = order_[index];
     std::vector<int> scope;  // of the message, in any order yet
     for (const Table<T>& table : tables) {
@@ -412,6 +424,9 @@ class Eliminator {
       across_at[f] = offset(across[f]);
     }
     for (std::size_t row = begin; row < end; ++row) {
+      if (row % 256 == 255 && late()) {
+        return;
+      }
       for (std::size_t x = 0; x < values; ++x) {
         T sum = 0;
         for (std::size_t f = 0; f < across.size(); ++f) {
@@ -462,6 +477,8 @@ class Eliminator {
   T mask_;
   Kernel<T> kernel_;
   int threads_;
+  const Clock* clock_;
+  mutable std::atomic<bool> late_ = false;
   std::vector<std::size_t> position_;
   std::vector<std::vector<Table<T>>> bucket_;
   std::vector<Step> steps_;
@@ -479,12 +496,12 @@ Elimination eliminate(const Network& network, const std::vector<int>& order, Cos
   }
   const int bits = static_cast<int>(std::bit_width(static_cast<unsigned>(widest - 1)));
   if (cap < (Cost{1} << (28 - bits))) {
-    return Eliminator<std::int32_t>(network, order, cap, bits, kernel32(), threads).run(clock);
+    return Eliminator<std::int32_t>(network, order, cap, bits, kernel32(), threads, clock).run();
   }
   if (cap >= Cost{1} << (58 - bits)) {
     return {};  // too dear for the number of bits the choices need
   }
-  return Eliminator<std::int64_t>(network, order, cap, bits, kernel64(), threads).run(clock);
+  return Eliminator<std::int64_t>(network, order, cap, bits, kernel64(), threads, clock).run();
 }
 
 }  // namespace systole::solver::exact

@@ -14,9 +14,10 @@
 namespace systole::solver::exact {
 
 struct Elimination {
-  bool complete = false;    // false: nothing is known, because the clock ran out or costs are too large
-  bool found = false;       // a solution below cap exists
-  Cost value = 0;           // of the tables' sum, without the network's constant
+  bool complete =
+      false;           // false: nothing is known, because the clock ran out or costs are too large
+  bool found = false;  // a solution below cap exists
+  Cost value = 0;      // of the tables' sum, without the network's constant
   std::vector<int> values;  // per variable, when found
   std::int64_t cells = 0;   // cells computed
 };

@@ -65,6 +65,10 @@ Result run_exact(const Problem& problem, const Budget& budget) {
     return heuristic_result(problem, {});
   }
   exact::solve_exactly(state);
+  if (!state.closed()) {
+    state.note =
+        state.clock.expired() ? "the clock ended the search" : "the work budget ended the search";
+  }
   return state.result();
 }
 

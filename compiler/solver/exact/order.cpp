@@ -114,15 +114,17 @@ std::vector<std::vector<int>> adjacency_of(const Network& network) {
 }
 
 Order simulate(const std::vector<int>& domain, std::vector<std::vector<int>> adjacency,
-               std::vector<int> variables, double limit) {
+               std::vector<int> variables, double limit, const Clock* clock) {
   Shrinking graph(domain, std::move(adjacency));
   Order order;
   order.variables = std::move(variables);
+  std::size_t done = 0;
   for (const int v : order.variables) {
     const double bag = graph.bag(v);
     order.cells += bag;
     order.largest = std::max(order.largest, bag);
-    if (order.cells > limit) {
+    const bool late = clock != nullptr && ++done % 256 == 0 && clock->expired();
+    if (order.cells > limit || late) {
       order.cells = unlimited;
       return order;
     }
@@ -206,7 +208,7 @@ Order best_order(const Network& network, const std::vector<std::vector<int>>& sw
     return best;
   }
   for (const std::vector<int>& sweep : sweeps) {
-    if (consider(simulate(network.domain, adjacency, sweep, best.cells))) {
+    if (consider(simulate(network.domain, adjacency, sweep, best.cells, &clock))) {
       return best;
     }
   }

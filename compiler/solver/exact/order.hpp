@@ -24,9 +24,9 @@ enum class Score { weight, fill, weighted_fill, fill_and_weight };
 // Adjacency of a network: variables that share a factor. Sorted lists.
 std::vector<std::vector<int>> adjacency_of(const Network& network);
 
-// Simulates a given order; cells is infinite when the total exceeds `limit`.
+// Simulates a given order; cells is infinite when the total exceeds `limit` or the clock runs out.
 Order simulate(const std::vector<int>& domain, std::vector<std::vector<int>> adjacency,
-               std::vector<int> variables, double limit);
+               std::vector<int> variables, double limit, const Clock* clock = nullptr);
 
 // Greedy: always eliminates a variable of least score. seed 0 breaks ties by number; other seeds perturb the scores.
 Order greedy_order(const std::vector<int>& domain, std::vector<std::vector<int>> adjacency,

@@ -12,8 +12,10 @@ namespace systole::solver::exact {
 namespace {
 
 constexpr int sweeps_per_round = 10;
-constexpr std::int64_t default_work = 4'000'000'000;  // cells, when neither work nor seconds are given
+constexpr std::int64_t default_work =
+    4'000'000'000;  // cells, when neither work nor seconds are given
 constexpr std::int64_t cells_per_round = 100'000'000;
+constexpr std::int64_t cells_to_warm_up = 10'000'000;
 constexpr double first_group = 2e4;  // mini-bucket limits: first, growth per round, last
 constexpr double group_growth = 8;
 constexpr double last_group = 1e7;
@@ -38,10 +40,13 @@ bool few_costs(const State& state) {
 class Refinement {
  public:
   Refinement(State& state, Dual& dual) : state_(state), dual_(dual) {
-    limit_ = state.budget.work > 0       ? state.budget.work
+    limit_ = state.budget.work > 0      ? state.budget.work
              : state.budget.seconds > 0 ? std::int64_t{1} << 60
-                                         : default_work;
+                                        : default_work;
   }
+
+  // A first improvement of the assignment, for a search that holds none of its own until it ends.
+  void warm_up() { neighbourhoods(plan_elimination(state_, dual_, 1e7), 1, cells_to_warm_up); }
 
   void run() {
     double group = first_group;
@@ -49,7 +54,7 @@ class Refinement {
     std::size_t last_rows = live_rows();
     Plan plan = plan_elimination(state_, dual_, 1e7);
     for (std::uint64_t round = 1; !state_.stopped() && work_ < limit_; ++round) {
-      neighbourhoods(plan, round);
+      neighbourhoods(plan, round, cells_per_round);
       if (group <= last_group && !state_.stopped()) {
         bound_by_groups(plan, group);
         group *= group_growth;
@@ -81,7 +86,7 @@ class Refinement {
     return rows;
   }
 
-  void neighbourhoods(const Plan& plan, std::uint64_t seed) {
+  void neighbourhoods(const Plan& plan, std::uint64_t seed, std::int64_t cells) {
     std::vector<int> values = plan.incumbent;
     std::size_t variables = 0;
     for (const Part& part : plan.parts) {
@@ -92,9 +97,9 @@ class Refinement {
       for (const int v : part.variables) {
         mine.push_back(values[Flat::at(v)]);
       }
-      const auto share = static_cast<std::int64_t>(static_cast<double>(cells_per_round) *
-                                                   static_cast<double>(mine.size()) /
-                                                   static_cast<double>(std::max<std::size_t>(1, variables)));
+      const auto share =
+          static_cast<std::int64_t>(static_cast<double>(cells) * static_cast<double>(mine.size()) /
+                                    static_cast<double>(std::max<std::size_t>(1, variables)));
       const Improvement step =
           improve_by_neighbourhoods(part.network, mine, share, seed, state_.clock);
       state_.count("neighbourhoods", step.solved);
@@ -169,6 +174,9 @@ bool try_elimination(State& state, const Dual& dual, double cells) {
 void refine(State& state, Dual& dual) {
   const bool combinatorial = few_costs(state);
   if (combinatorial && !state.stopped()) {
+    Refinement(state, dual).warm_up();
+  }
+  if (combinatorial && !state.stopped()) {
     search(state, conflicts_per_call);
   }
   if (!state.stopped()) {
@@ -176,9 +184,6 @@ void refine(State& state, Dual& dual) {
   }
   if (!combinatorial && !state.stopped() && state.budget.seconds > 0) {
     search(state, conflicts_per_call);
-  }
-  if (!state.closed()) {
-    state.note = state.clock.expired() ? "the clock ended the search" : "the work budget ended the search";
   }
 }
 

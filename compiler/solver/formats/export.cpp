@@ -4,6 +4,7 @@
 #include "compiler/solver/formats/wcnf.hpp"
 #include "compiler/solver/formats/wcsp.hpp"
 #include "compiler/solver/text.hpp"
+#include "compiler/solver/treewidth/bounds.hpp"
 #include "compiler/solver/treewidth/graph.hpp"
 #include "compiler/solver/treewidth/pace.hpp"
 #include "isa/base/error.hpp"
@@ -12,9 +13,8 @@ namespace systole::solver::formats {
 
 std::string exported(const Problem& problem, const std::string& format) {
   if (format == "wcnf-old" || format == "wcnf") {
-    return print_wcnf(wcnf_of(problem).formula, format == "wcnf"
-                                                             ? WcnfDialect::new_marks
-                                                             : WcnfDialect::old_header);
+    return print_wcnf(wcnf_of(problem).formula,
+                      format == "wcnf" ? WcnfDialect::new_marks : WcnfDialect::old_header);
   }
   if (format == "wcsp") {
     return print_wcsp(wcsp_of(problem), "layout-selection");
@@ -31,6 +31,10 @@ std::string exported(const Problem& problem, const std::string& format) {
   if (format == "gr") {
     return print_gr(treewidth::graph_of(problem));
   }
+  if (format == "td") {
+    const treewidth::Graph graph = treewidth::graph_of(problem);
+    return print_td(graph, decomposition_of(graph, treewidth::width_bounds(graph).order));
+  }
   if (format == "ls") {
     return print_ls(problem);
   }
@@ -38,7 +42,7 @@ std::string exported(const Problem& problem, const std::string& format) {
     return print_problem(problem);
   }
   throw Error("--export", "unknown format " + format,
-              "use text, ls, wcnf, wcnf-old, wcsp, cfn, lp, opb or gr");
+              "use text, ls, wcnf, wcnf-old, wcsp, cfn, lp, opb, gr or td");
 }
 
 }  // namespace systole::solver::formats

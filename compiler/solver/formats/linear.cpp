@@ -12,9 +12,9 @@ class ProgramOf {
   explicit ProgramOf(const Problem& problem) : flat_(flatten(problem)) {}
 
   LinearProgram build() {
-    out_.row_variables = static_cast<int>(flat_.row_cost.size());
-    out_.variables = out_.row_variables;
-    for (int row = 0; row < out_.row_variables; ++row) {
+    out_.variables =
+        static_cast<int>(flat_.row_cost.size());  // one per row, then one per conversion
+    for (int row = 0; row < out_.variables; ++row) {
       pay(flat_.row_cost[Flat::at(row)], row);
     }
     for (int op = 0; op < flat_.operators; ++op) {

@@ -3,7 +3,8 @@
 // Variables: one per operator (its possible rows) and, for tensors read by two or more operators, one whose values are
 // sets of layouts made available (or, for many layouts, one yes/no variable per layout). Functions have at most two
 // variables. Forbidden tuples cost `top`.
-// Errors: parse_wcsp throws Error with line numbers.
+// Errors: parse_wcsp throws Error with line numbers, parse_cfn with the name of the function. Read of .cfn: minimisation,
+// listed domains, cost tables; no negative or fractional costs and no global functions.
 #pragma once
 
 #include <string>
@@ -35,6 +36,7 @@ Wcsp wcsp_of(const Problem& problem);
 std::string print_wcsp(const Wcsp& network, std::string_view title);
 std::string print_cfn(const Wcsp& network, std::string_view title);
 Wcsp parse_wcsp(std::string_view text, std::string_view name);
+Wcsp parse_cfn(std::string_view text, std::string_view name);
 
 // A network as Layout Selection: a variable is a tensor whose conversions are impossible, a function an operator that
 // reads its variables.

@@ -167,6 +167,46 @@ Decomposition decomposition_of(const Graph& graph, const std::vector<int>& order
   return out;
 }
 
+// From the leaves of the tree of bags to its root: a vertex goes with the last bag that has it.
+std::vector<int> order_of(const Decomposition& decomposition) {
+  const std::size_t bags = decomposition.bags.size();
+  std::vector<std::vector<int>> near(bags);
+  for (const auto& [a, b] : decomposition.edges) {
+    near[at(a)].push_back(b);
+    near[at(b)].push_back(a);
+  }
+  std::vector<int> parent(bags, -1);
+  std::vector<char> seen(bags, 0);
+  std::vector<int> visited;  // parents before children
+  for (std::size_t root = 0; root < bags; ++root) {
+    if (seen[root] == 0) {
+      seen[root] = 1;
+      visited.push_back(static_cast<int>(root));
+    }
+    for (std::size_t i = visited.size() - 1; i < visited.size(); ++i) {
+      for (const int next : near[at(visited[i])]) {
+        if (seen[at(next)] == 0) {
+          seen[at(next)] = 1;
+          parent[at(next)] = visited[i];
+          visited.push_back(next);
+        }
+      }
+    }
+  }
+  std::vector<int> order;
+  for (auto bag = visited.rbegin(); bag != visited.rend(); ++bag) {
+    static const std::vector<int> none;
+    const std::vector<int>& above =
+        parent[at(*bag)] < 0 ? none : decomposition.bags[at(parent[at(*bag)])];
+    for (const int v : decomposition.bags[at(*bag)]) {
+      if (!std::binary_search(above.begin(), above.end(), v)) {
+        order.push_back(v);
+      }
+    }
+  }
+  return order;
+}
+
 int width_of(const Graph& graph, const std::vector<int>& order, int limit) {
   Shrinking shrinking(graph.adjacency);
   int width = 0;

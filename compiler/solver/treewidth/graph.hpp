@@ -36,6 +36,9 @@ std::vector<Diagnostic> check(const Graph& graph, const Decomposition& decomposi
 // One bag per vertex: the vertex and its neighbours when its turn comes. The order names every vertex once.
 Decomposition decomposition_of(const Graph& graph, const std::vector<int>& order);
 
+// The reverse: an elimination order whose width is at most that of the decomposition, which must pass check().
+std::vector<int> order_of(const Decomposition& decomposition);
+
 // Width of that decomposition without building it; stops and returns `limit` as soon as it reaches it.
 int width_of(const Graph& graph, const std::vector<int>& order, int limit);
 

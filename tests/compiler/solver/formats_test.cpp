@@ -134,6 +134,90 @@ TEST_CASE("a problem exported to WCNF or WCSP and imported again keeps its optim
   }
 }
 
+TEST_CASE("a problem exported to CFN, CPLEX LP or OPB and imported again keeps its optimum") {
+  for (const Problem& problem : samples(8, false)) {
+    const Cost best = optimum(problem);
+    const formats::LinearProgram program = formats::linear_program_of(problem);
+    for (const Problem& again :
+         {formats::problem_of(formats::parse_lp(print_lp(program), "l")),
+          formats::problem_of(formats::parse_opb(print_opb(program), "o"))}) {
+      REQUIRE(check(again).empty());
+      CHECK(optimum(again) == best);
+    }
+    const formats::Wcsp network = formats::wcsp_of(problem);
+    if (std::find(network.domains.begin(), network.domains.end(), 0) == network.domains.end()) {
+      const Problem again = formats::problem_of(formats::parse_cfn(print_cfn(network, "p"), "c"));
+      REQUIRE(check(again).empty());
+      CHECK(optimum(again) == best);
+    }
+  }
+}
+
+TEST_CASE("0/1 programs written by hand have the optimum worked out by hand") {
+  // Knapsack cover: 3a + 5b + 4c + 2d >= 8 at prices 4, 6, 5, 2: b and d miss it by one, a and b cost 10, b, c 11,
+  // c, d, a 11. Sums are handed on and never need more than 8.
+  const Problem cover = formats::problem_of(formats::parse_opb(
+      "* a comment\nmin: +4 x1 +6 x2 +5 x3 +2 x4 ;\n+3 x1 +5 x2 +4 x3 +2 x4 >= 8 ;\n", "f"));
+  CHECK(optimum(cover) == 10);
+  // Exactly two of twelve, cheapest 1 and 2, but the two cheapest exclude each other: 1 + 3. Negated literals count.
+  std::string text = "min:";
+  std::string all;
+  for (int v = 1; v <= 12; ++v) {
+    text += fmt::format(" +{} x{}", v, v);
+    all += fmt::format(" +1 x{}", v);
+  }
+  CHECK(optimum(formats::problem_of(
+            formats::parse_opb(text + " ;\n" + all + " = 2 ;\n+1 ~x1 +1 ~x2 >= 1 ;\n", "f"))) == 4);
+  CHECK(optimum(formats::problem_of(formats::parse_opb(text + " ;\n" + all + " >= 13 ;\n", "f"))) ==
+        infinity);
+  CHECK(optimum(formats::problem_of(formats::parse_opb("min: +1 x1 ;\n-2 x1 <= -3 ;\n", "f"))) ==
+        infinity);
+  const Problem program = formats::problem_of(
+      formats::parse_lp("\\ a comment\nMinimize\n cost: 4 a + 6 b\n + 5 c + 2 d\nSubject To\n c1: "
+                        "3 a + 5 b + 4 c + 2 d >= 8\n - a - b >= -1\n"
+                        "Binary\n a b c d\nEnd\n",
+                        "f"));
+  CHECK(optimum(program) == 4 + 5 + 2);
+}
+
+TEST_CASE("CFN files written by people are read: names, lists of values, full tables") {
+  const Problem problem = formats::problem_of(formats::parse_cfn(
+      R"({"problem": {"name": "n", "mustbe": "<100"},
+          "variables": {"colour": ["red", "green"], "size": 3},
+          "functions": {"u": {"scope": ["size"], "costs": [5, 3, 4]},
+                        "pair": {"scope": ["colour", 1], "defaultcost": 7, "costs": ["red", 0, 1, "green", 2, 0, "red", 1, 100]},
+                        "nothing": {"scope": [], "costs": [2]}}})",
+      "f"));
+  CHECK(optimum(problem) == 2 + 4);  // green, size 2
+}
+
+TEST_CASE("mistakes in CFN, LP and OPB files are named") {
+  CHECK_THROWS_WITH(formats::parse_cfn("{", "f"), "f: is not JSON: byte 2 is unexpected");
+  CHECK_THROWS_WITH(
+      formats::parse_cfn(
+          R"({"variables": {"x": 2}, "functions": {"g": {"scope": ["y"], "costs": []}}})", "f"),
+      "f: g: variable \"y\" does not exist");
+  CHECK_THROWS_WITH(
+      formats::parse_cfn(
+          R"({"variables": {"x": 2}, "functions": {"g": {"scope": ["x"], "costs": [1]}}})", "f"),
+      "f: g: the table of costs is too short");
+  CHECK_THROWS_WITH(formats::parse_opb("min: +1 x1 ;\n+1 y >= 1 ;\n", "f"),
+                    "f:2: 'y' is no variable; variables are x1, x2, ...");
+  CHECK_THROWS_WITH(formats::parse_opb("min: +1 x1 ;\n+1 x1 >= 1\n", "f"),
+                    "f:2: ';' is expected, not ''; products of variables are not read");
+  CHECK_THROWS_WITH(
+      formats::parse_lp("Maximize\n x\n", "f"),
+      "f:1: a problem starts with Minimize; negate an objective that is to be maximised");
+  CHECK_THROWS_WITH(
+      formats::parse_lp("Minimize\n x\nSubject To\n x >= 1.5\nBinary\n x\nEnd\n", "f"),
+      "f:4: '1.5' is not a whole number up to 2^50");
+  CHECK_THROWS_WITH(formats::parse_lp("Minimize\n x\nSubject To\n x >= 1\nEnd\n", "f"),
+                    "f:5: variable x is not binary; only 0/1 programs are read");
+  CHECK_THROWS_WITH(
+      formats::problem_of(formats::parse_opb("min: -1 x1 ;\n", "f")),
+      "variable 1: has a negative price in the objective; replace it by one minus its opposite");
+}
+
 TEST_CASE("mistakes in WCNF and WCSP files are named with their line") {
   CHECK_THROWS_WITH(formats::parse_wcnf("p wcnf 2 1 5\n5 1 3 0\n", "f"),
                     "f:2: literal 3 is outside -2..2");

@@ -281,6 +281,79 @@ TEST_CASE("large costs take the wide arithmetic and stay exact") {
   }
 }
 
+TEST_CASE(
+    "problems at the edges: free, one layout, one operator, six operands, many layouts, no edges, "
+    "prices far apart") {
+  Random random(13);
+  const auto edge = [&](int kind) {
+    Shape shape;
+    shape.operators = 5;
+    switch (kind) {
+      case 0:
+        shape.most_cost = 0;
+        break;
+      case 1:
+        shape.most_layouts = 1;
+        break;
+      case 2:
+        shape.operators = 1;
+        break;
+      case 3:
+        shape.most_inputs = 6;
+        break;
+      case 4:
+        shape.most_layouts = 30;
+        shape.most_rows = 8;
+        break;
+      case 5:
+        shape.most_inputs = 0;
+        break;
+      default:
+        shape.impossible_percent = 50;
+    }
+    return shape;
+  };
+  for (int i = 0; i < 140; ++i) {
+    Problem problem = random_problem(random, edge(i % 7));
+    if (i % 2 == 1) {  // prices from 1 to 10^12 in one problem
+      for (Operator& op : problem.operators) {
+        for (Row& row : op.rows) {
+          const bool dear = row.cost < infinity && random.integer(0, 2) == 0;
+          row.cost = dear ? row.cost * 50'000'000'000 : row.cost;
+        }
+      }
+    }
+    CAPTURE(i);
+    const Cost best = optimum(problem, "brute_force");
+    REQUIRE(optimum(problem) == best);
+    for (const Strategy& strategy : strategies()) {
+      CAPTURE(strategy.name);
+      const Result result = solve(strategy, problem);  // verifies what it returns
+      REQUIRE(result.cost >= best);
+      REQUIRE(result.bound <= best);
+    }
+  }
+}
+
+TEST_CASE(
+    "maxsat stops at its budget of work at the same place on every run, holding an answer and a "
+    "bound") {
+  Random random(14);
+  Shape shape;
+  shape.operators = 60;
+  shape.most_rows = 8;
+  const Problem problem = random_problem(random, shape);
+  Budget budget;
+  budget.work = 20'000;
+  const Result result = run("maxsat", problem, budget);
+  CHECK(result.status == Status::feasible);
+  CHECK(result.note == "the budget ended before the proof");
+  const Result again = run("maxsat", problem, budget);
+  CHECK(again.cost == result.cost);
+  CHECK(again.bound == result.bound);
+  CHECK(again.assignment == result.assignment);
+}
+
 TEST_CASE("impossible problems are recognised as such") {
   Problem problem;
   Tensor tensor = tensor_with(2, infinity);

@@ -90,6 +90,32 @@ TEST_CASE("Figure 2: local choices pay a transpose per branch, the global optimu
   CHECK(optimum(problem) == 4 * (10 + 3) + 1);
 }
 
+TEST_CASE(
+    "Figures 1 and 2 under every strategy cost what following its description by hand costs") {
+  const auto cost = [](const char* strategy, const Problem& problem) {
+    return solve(*find_strategy(strategy), problem).cost;
+  };
+  const Problem one = figure1(40, 20);
+  const Problem two = figure2(4);
+  // local: the reduce alone is column-major, with conversions of 30 on both sides.
+  CHECK(cost("local", one) == 10 + 30 + 4 + 30 + 6);
+  // greedy, vtensor: row-major without conversions; no single change, and no count of conversions, speaks against it.
+  CHECK(cost("greedy", one) == 10 + 40 + 6);
+  CHECK(cost("vtensor", one) == 10 + 40 + 6);
+  // rule, xla, smartmem, neocpu: the reduce, whose price depends on the layout, decides; the others follow it.
+  for (const char* strategy : {"rule", "xla", "smartmem", "neocpu", "treewidth", "exact"}) {
+    CAPTURE(strategy);
+    CHECK(cost(strategy, one) == 10 + 4 + 6 + 20);
+  }
+  // The convolutions decide for NHWC and everything follows; only local lets BatchNorm have its way.
+  CHECK(cost("local", two) == 4 * (10 + 5 + 2 + 5) + 1);
+  for (const char* strategy :
+       {"greedy", "rule", "xla", "smartmem", "neocpu", "vtensor", "treewidth", "exact"}) {
+    CAPTURE(strategy);
+    CHECK(cost(strategy, two) == 4 * (10 + 3) + 1);
+  }
+}
+
 TEST_CASE("Theorem 1: the optimum is 0 exactly when the formula is satisfiable") {
   Random random(11);
   int satisfied = 0;

@@ -41,6 +41,35 @@ Problem random_problem(Random& random, const Shape& shape) {
   return problem;
 }
 
+Problem grid_problem(Random& random, int width, int operators, int layouts, int rows) {
+  Problem problem;
+  for (int i = 0; i < operators; ++i) {
+    Tensor tensor;
+    tensor.layouts = layouts;
+    for (int cell = 0; cell < layouts * layouts; ++cell) {
+      tensor.conversion.push_back(cell % (layouts + 1) == 0 ? 0 : random.integer(5, 60));
+    }
+    Operator op;
+    op.output = problem.tensors.add(std::move(tensor));
+    if (i % width != 0) {
+      op.inputs.emplace_back(static_cast<std::size_t>(i - 1));
+    }
+    if (i >= width) {
+      op.inputs.emplace_back(static_cast<std::size_t>(i - width));
+    }
+    for (int r = 0; r < rows; ++r) {
+      Row row;
+      for (std::size_t s = 0; s <= op.inputs.size(); ++s) {
+        row.layouts.push_back(static_cast<int>(random.integer(0, layouts - 1)));
+      }
+      row.cost = random.integer(0, 100);
+      op.rows.push_back(std::move(row));
+    }
+    problem.operators.add(std::move(op));
+  }
+  return problem;
+}
+
 Tensor tensor_with(int layouts, Cost conversion) {
   Tensor tensor;
   tensor.layouts = layouts;

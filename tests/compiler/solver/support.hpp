@@ -22,6 +22,9 @@ struct Shape {
 // Every operator reads up to most_inputs earlier tensors, the same one possibly twice.
 Problem random_problem(Random& random, const Shape& shape);
 
+// Operators in a grid: each reads its neighbours above and to the left. Random rows and conversions.
+Problem grid_problem(Random& random, int width, int operators, int layouts, int rows);
+
 // Figure 1: A, B inputs; C = matmul(A, B); D = reduce(C); R = add(D, B). Layouts RM, CM. strided: cost of the
 // row-major reduce; transpose: cost of converting R.
 Problem figure1(Cost strided, Cost transpose);

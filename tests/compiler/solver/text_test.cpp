@@ -112,6 +112,7 @@ TEST_CASE("mistakes in an .ls file are named with their line") {
   CHECK(complaint(replaced(good, "o 0 0 2", "o 0 1 2")) == "p:4: output tensor 1 is outside 0..0");
   CHECK(complaint(replaced(good, "0 5\n", "0 5x\n")) == "p:5: cost '5x' is not a whole number");
   CHECK(complaint(good + "7") == "p:7: text after the last operator");
+  CHECK(parse_problem("ls 1\n1 1\nt 2 0 inf 4 0\no 0 0 2\n0 5\n1 inf\n", "p").tensors[TensorId(0)].convert(0, 1) == infinity);
   CHECK(complaint("ls 1\n1 1\nt 2 0 3") == "p:3: the text ends too early");
   CHECK(complaint("ls 1\n999999999 1\n").starts_with("p:2: number of tensors"));
 }
@@ -128,4 +129,9 @@ TEST_CASE("a result file carries the whole result and reads back") {
   CHECK(back.stats == result.stats);
   CHECK(print_result(problem, back, "exact") == text);
   CHECK_THROWS_AS(parse_result(figure2(3), text, "r"), Error);
+}
+
+TEST_CASE("what is no readable file is refused with one line") {
+  CHECK_THROWS_AS(read_problem("/no/such/file"), Error);
+  CHECK_THROWS_WITH(read_problem("/"), "/: is a folder, not a file");
 }

@@ -110,6 +110,43 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("a decomposition gives back an elimination order of at most its width") {
+  Random random(3);
+  for (int i = 0; i < 40; ++i) {
+    const Graph graph = random_graph(
+        random, 14, static_cast<int>(random.integer(4, 26)));  // several components too
+    Decomposition decomposition = decomposition_of(graph, min_degree_order(graph));
+    std::reverse(decomposition.bags.begin(), decomposition.bags.end());  // bags in any order
+    for (auto& [a, b] : decomposition.edges) {
+      a = graph.vertices() - 1 - a;
+      b = graph.vertices() - 1 - b;
+    }
+    REQUIRE(check(graph, decomposition).empty());
+    std::vector<int> order = order_of(decomposition);
+    CHECK(width_of(graph, order, 100) <= decomposition.width());
+    std::sort(order.begin(), order.end());
+    for (int v = 0; v < graph.vertices(); ++v) {
+      REQUIRE(order[static_cast<std::size_t>(v)] == v);
+    }
+  }
+}
+
+TEST_CASE("the treewidth program runs on a decomposition it is given") {
+  Random random(4);
+  for (int i = 0; i < 20; ++i) {
+    const Problem problem = random_problem(random, Shape{});
+    const Graph graph = graph_of(problem);
+    Budget budget;
+    for (int v = 0; v < graph.vertices(); ++v) {
+      budget.elimination_order.push_back(v);
+    }
+    const Result given = solve(*find_strategy("treewidth"), problem, budget);
+    CHECK(given.cost == solve(*find_strategy("treewidth"), problem).cost);
+    REQUIRE(!given.stats.empty());
+    CHECK(given.stats.front().value == width_of(graph, budget.elimination_order, 100));
+  }
+}
+
 TEST_CASE("check finds a missing vertex, a missing edge, a broken vertex and a cycle of bags") {
   const Graph path = graph_of_edges(3, {{0, 1}, {1, 2}});
   CHECK(check(path, {{{0, 1}, {1, 2}}, {{0, 1}}}).empty());

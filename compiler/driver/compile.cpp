@@ -62,8 +62,11 @@ int compile(const CompileOptions& options) {
   if (!known_stage(options.dump_after)) {
     throw Error("--dump-after " + options.dump_after, "is no stage", std::string("the stages are: ") + stages);
   }
+  if (!options.dump_after.empty() && !options.emit.empty()) {
+    throw Error("--dump-after and --emit", "cannot both say what is written", "give one of them");
+  }
   if (!options.output.empty()) {
-    expect_writable(options.output);
+    expect_writable(options.output, files_read(options.model, options.target));
   }
   const std::string form = emit_form(options);
   if (form == "bin" && options.output.empty()) {
@@ -99,7 +102,7 @@ int compile(const CompileOptions& options) {
   if (!dump.empty()) {
     put(options.output, stage_text(dump, compiled));
   } else if (form == "dot") {
-    put(options.output, graph::print_dot(model.graph));
+    put(options.output, layout::to_dot(compiled.laid));
   } else if (form == "bin") {
     write_file(options.output, std::span<const std::byte>(isa::encode(compiled.program)));
   } else {

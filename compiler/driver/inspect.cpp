@@ -8,8 +8,11 @@
 #include "compiler/driver/output_file.hpp"
 #include "compiler/driver/pipeline.hpp"
 #include "compiler/driver/table.hpp"
+#include "compiler/frontend/model.hpp"
 #include "compiler/graph/facts.hpp"
-#include "compiler/graph/text.hpp"
+#include "compiler/layout/apply.hpp"
+#include "compiler/layout/text.hpp"
+#include "isa/base/error.hpp"
 
 namespace systole::driver {
 namespace {
@@ -19,7 +22,8 @@ std::string boundary_text(const graph::Graph& graph) {
   Table table({{"", A::left}, {"name", A::left}, {"type", A::left}, {"shape", A::left}});
   const auto row = [&](const char* what, const std::string& name, graph::TensorId id) {
     const graph::Tensor& tensor = graph.tensors[id];
-    table.row({what, name, std::string(graph::name_of(tensor.type)), graph::to_string(tensor.shape)});
+    table.row(
+        {what, name, std::string(graph::name_of(tensor.type)), graph::to_string(tensor.shape)});
   };
   for (const graph::TensorId id : graph.inputs) {
     row("input", graph.tensors[id].name, id);
@@ -28,6 +32,35 @@ std::string boundary_text(const graph::Graph& graph) {
     row("output", graph.output_names[i], graph.outputs[i]);
   }
   return table.text();
+}
+
+// The operators of an ONNX file where some cannot be read, all of them at once; empty when all can.
+std::string unsupported_text(const std::string& path) {
+  Table table({{"operator", Table::Align::left}, {"in the file"}, {"", Table::Align::left}});
+  bool all = true;
+  for (const frontend::SourceOperator& op : frontend::source_operators(path)) {
+    all = all && op.supported;
+    table.row({op.name, grouped(op.count), op.supported ? "" : "not supported"});
+  }
+  return all ? std::string() : table.text();
+}
+
+Model load(const ModelOptions& options, graph::Graph& read) {
+  try {
+    return load_model(options, &read);
+  } catch (const Error&) {
+    if (frontend::is_onnx(options.model)) {
+      std::fputs(unsupported_text(options.model).c_str(), stdout);
+    }
+    throw;
+  }
+}
+
+void write_dot(const InspectOptions& options, const Model& model, const Target& target) {
+  const layout::Statement statement = state(model, target);
+  const solver::Assignment chosen =
+      select_layouts(statement, options.strategy, options.solve, options.target.threads);
+  write_file(options.dot, layout::to_dot(layout::apply(model.graph, statement, chosen)));
 }
 
 struct Kind {
@@ -40,10 +73,11 @@ struct Kind {
 
 int inspect(const InspectOptions& options) {
   if (!options.dot.empty()) {
-    expect_writable(options.dot);
+    expect_writable(options.dot, files_read(options.model, options.target));
   }
+  const Target target = load_target(options.target);
   graph::Graph read;
-  const Model model = load_model(options.model, &read);
+  const Model model = load(options.model, read);
   std::map<std::string, Kind> kinds;
   std::int64_t macs = 0;
   std::int64_t flops = 0;
@@ -58,7 +92,8 @@ int inspect(const InspectOptions& options) {
     flops += graph::flops(model.graph, node);
   }
   std::printf("model %s\n\n%s\n", model.name.c_str(), boundary_text(model.graph).c_str());
-  Table table({{"operator", Table::Align::left}, {"read"}, {"canonical"}, {"multiply-accumulates"}});
+  Table table(
+      {{"operator", Table::Align::left}, {"read"}, {"canonical"}, {"multiply-accumulates"}});
   for (const auto& [name, kind] : kinds) {
     table.row({name, grouped(kind.before), grouped(kind.after), grouped(kind.macs)});
   }
@@ -68,7 +103,7 @@ int inspect(const InspectOptions& options) {
   std::printf("\nparameters %s%s\nFLOPs %s\n", grouped(graph::parameters(model.graph)).c_str(),
               model.weights_absent ? " (without data)" : "", grouped(flops).c_str());
   if (!options.dot.empty()) {
-    write_file(options.dot, graph::print_dot(model.graph));
+    write_dot(options, model, target);
   }
   return 0;
 }

@@ -23,7 +23,7 @@ void add_model(CLI::App& app, ModelOptions& options, bool required) {
   app.add_option("--input", options.inputs, "Values of an input, NAME=FILE.npy; others are seeded");
   app.add_option("--weights", options.weights, "Weights that the model lacks: random:SEED");
   app.add_option("--seed", options.seed, "Seed of inputs that are not given")
-      ->capture_default_str();
+      ->check(CLI::NonNegativeNumber)->capture_default_str();
 }
 
 void add_target(CLI::App& app, TargetOptions& options) {
@@ -199,7 +199,9 @@ void add_others(CLI::App& app, Commands& c, Action& action) {
   look->footer("Example: systole inspect model.onnx --dim batch=1");
   add_model(*look, c.inspect.model, false);
   add_target(*look, c.inspect.target);
-  look->add_option("--dot", c.inspect.dot, "Write the graph for Graphviz");
+  add_budget(*look, c.inspect.solve);
+  look->add_option("--strategy", c.inspect.strategy, "Layout strategy of --dot")->capture_default_str();
+  look->add_option("--dot", c.inspect.dot, "Write the graph with its layouts for Graphviz");
   look->callback([&c, &action] { action = [&c] { return inspect(c.inspect); }; });
 
   auto* points =
@@ -224,6 +226,21 @@ int fail(const char* text) {
   return 2;
 }
 
+// The first word when it is neither an option nor a subcommand: the library would only say that one is missing.
+void expect_subcommand(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') {
+    return;
+  }
+  std::string names;
+  for (const CLI::App* sub : app.get_subcommands({})) {
+    if (sub->get_name() == argv[1]) {
+      return;
+    }
+    names += (names.empty() ? "" : ", ") + sub->get_name();
+  }
+  throw systole::Error("'" + std::string(argv[1]) + "'", "is no subcommand", "they are: " + names + "; see systole --help");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -242,6 +259,7 @@ int main(int argc, char** argv) {
   add_explain(app, commands, action);
   add_others(app, commands, action);
   try {
+    expect_subcommand(app, argc, argv);
     app.parse(argc, argv);
     return action();
   } catch (const CLI::Success& request) {

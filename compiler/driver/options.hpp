@@ -69,7 +69,9 @@ struct RunOptions {
 struct InspectOptions {
   ModelOptions model;
   TargetOptions target;
-  std::string dot;  // file for a Graphviz drawing
+  SolveOptions solve;
+  std::string strategy = "exact";       // of the layouts in the drawing
+  std::string dot;                      // file for a Graphviz drawing
 };
 
 struct BenchOptions {
@@ -120,6 +122,9 @@ struct SolveFileOptions {
   std::string result;                  // file for the result
   int threads = 2;
 };
+
+// The files that a command with these options reads: outputs must not replace them.
+std::vector<std::string> files_read(const ModelOptions& model, const TargetOptions& target);
 
 // NAME=VALUE pairs; throws Error naming the option and the word.
 std::map<std::string, std::string> pairs(const std::string& option,

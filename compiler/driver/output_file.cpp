@@ -11,7 +11,7 @@ namespace systole::driver {
 
 namespace fs = std::filesystem;
 
-void expect_writable(const std::string& path) {
+void expect_writable(const std::string& path, const std::vector<std::string>& read) {
   const fs::path parent = fs::path(path).parent_path();
   std::error_code error;
   if (!parent.empty() && !fs::is_directory(parent, error)) {
@@ -22,6 +22,20 @@ void expect_writable(const std::string& path) {
   }
   if (fs::exists(path, error) && !fs::is_regular_file(path, error)) {
     throw Error(path, "is no regular file: it would be replaced", "give the name of a file");
+  }
+  for (const std::string& file : read) {
+    if (fs::equivalent(path, file, error)) {
+      throw Error(path, "is read by this command and would be overwritten", "give another name");
+    }
+  }
+}
+
+void make_folder(const std::string& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error || !fs::is_directory(path, error)) {
+    throw Error(path, "cannot be made a folder: " + error.message(),
+                "give a folder that can be written");
   }
 }
 

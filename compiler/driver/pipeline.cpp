@@ -42,8 +42,11 @@ frontend::Options reader_options(const ModelOptions& options) {
     if (options.weights.rfind(prefix, 0) != 0) {
       throw Error("--weights " + options.weights, "is not understood", "use random:SEED");
     }
-    out.random_weights = static_cast<std::uint64_t>(
-        whole_number("--weights", options.weights.substr(prefix.size())));
+    const std::int64_t seed = whole_number("--weights", options.weights.substr(prefix.size()));
+    if (seed < 0) {
+      throw Error("--weights " + options.weights, "has a negative seed", "seeds are 0 or more");
+    }
+    out.random_weights = static_cast<std::uint64_t>(seed);
   }
   return out;
 }
@@ -94,6 +97,10 @@ Model load_model(const ModelOptions& options, graph::Graph* read) {
   if (read != nullptr) {
     *read = graph;
   }
+  return canonical_model(std::move(graph));
+}
+
+Model canonical_model(graph::Graph graph) {
   Model model;
   model.name = graph.name;
   model.nodes_read = graph.nodes.size();
@@ -160,6 +167,17 @@ solver::Budget budget_of(const SolveOptions& options, int threads) {
     budget.memory_bytes = options.memory_bytes;
   }
   return budget;
+}
+
+solver::Assignment select_layouts(const layout::Statement& statement, const std::string& strategy,
+                                  const SolveOptions& options, int threads) {
+  const solver::Result solved =
+      solver::solve(strategy_named(strategy), statement.problem, budget_of(options, threads));
+  if (solved.assignment.row.empty() && !statement.problem.operators.empty()) {
+    throw Error(strategy, solved.note.empty() ? "found no layout assignment" : solved.note,
+                "give more --budget or --memory, or another --strategy");
+  }
+  return solved.assignment;
 }
 
 Compiled compile_assignment(const Model& model, const Target& target,

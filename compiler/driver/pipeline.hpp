@@ -26,6 +26,7 @@ struct Model {
 
 // Reads and canonicalizes. `read` (optional) gets the graph before canonicalization.
 Model load_model(const ModelOptions& options, graph::Graph* read = nullptr);
+Model canonical_model(graph::Graph graph);
 
 struct Target {
   isa::Machine machine;
@@ -44,6 +45,10 @@ const solver::Strategy& strategy_named(const std::string& name);
 // From a comma-separated list; empty: every strategy but brute force, which is for tiny problems.
 std::vector<const solver::Strategy*> strategies_named(const std::string& list);
 solver::Budget budget_of(const SolveOptions& options, int threads);
+
+// What the strategy chooses; throws Error when it finds no assignment within the budget.
+solver::Assignment select_layouts(const layout::Statement& statement, const std::string& strategy,
+                                  const SolveOptions& options, int threads);
 
 // apply, lower, verify: the program of an assignment. Aborts if our own verifier refuses our own program.
 struct Compiled {

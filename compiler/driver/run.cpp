@@ -76,20 +76,15 @@ Loaded load(const RunOptions& options) {
     }
     return out;
   }
-  const solver::Strategy& strategy = strategy_named(options.strategy);
+  static_cast<void>(strategy_named(options.strategy));  // a wrong name is refused before a long import
   const Model model = load_model(options.model);
   Target target = load_target(options.target);
   if (options.timing_only || model.weights_absent) {
     target = with_room(std::move(target));
   }
   const layout::Statement statement = state(model, target);
-  const solver::Result solved =
-      solver::solve(strategy, statement.problem, budget_of(options.solve, options.target.threads));
-  if (solved.assignment.row.empty() && !statement.problem.operators.empty()) {
-    throw Error(options.strategy, solved.note.empty() ? "found no layout assignment" : solved.note,
-                "give more --budget or --memory, or another --strategy");
-  }
-  out.program = compile_assignment(model, target, statement, solved.assignment).program;
+  const solver::Assignment chosen = select_layouts(statement, options.strategy, options.solve, options.target.threads);
+  out.program = compile_assignment(model, target, statement, chosen).program;
   out.graph = model.graph;
   out.machine = target.machine;
   out.strategy = options.strategy;
@@ -140,6 +135,21 @@ std::string file_name(std::string name) {
   return name + ".npy";
 }
 
+std::vector<std::string> run_reads(const RunOptions& options) {
+  std::vector<std::string> read = files_read(options.model, options.target);
+  for (const auto& [name, file] : pairs("--expect", options.expect)) {
+    read.push_back(file);
+  }
+  return read;
+}
+
+void prepare_output_folder(const RunOptions& options, const graph::Graph& graph) {
+  make_folder(options.output_folder);
+  for (const std::string& name : graph.output_names) {
+    expect_writable(fs::path(options.output_folder) / file_name(name), run_reads(options));
+  }
+}
+
 void check_options(const RunOptions& options) {
   if (!(options.rtol >= 0 && std::isfinite(options.rtol) && options.atol >= 0 && std::isfinite(options.atol))) {
     throw Error("--rtol, --atol", "must be finite and not negative", "give tolerances such as 1e-4");
@@ -147,9 +157,10 @@ void check_options(const RunOptions& options) {
   if (options.timing_only && (!options.expect.empty() || !options.output_folder.empty())) {
     throw Error("--timing-only", "computes no values to compare or write", "leave out --expect and --output, or --timing-only");
   }
+  const std::vector<std::string> read = run_reads(options);
   for (const std::string& path : {options.trace, options.report, options.json}) {
     if (!path.empty()) {
-      expect_writable(path);
+      expect_writable(path, read);
     }
   }
   if (!options.output_folder.empty() && fs::exists(options.output_folder) && !fs::is_directory(options.output_folder)) {
@@ -185,6 +196,9 @@ int run(const RunOptions& options) {
     throw Error(loaded.program.name, "has weights without data, so there are no values to write or compare",
                 "use --weights random:SEED, or --timing-only without --expect and --output");
   }
+  if (!options.output_folder.empty()) {
+    prepare_output_folder(options, loaded.graph);
+  }
   const sim::Timing timing = sim::read_timing(options.target.machine);
   sim::Options sim_options;
   sim_options.values = values;
@@ -208,7 +222,6 @@ int run(const RunOptions& options) {
     const auto outputs = model_outputs(loaded.graph, loaded.program, outcome.outputs);
     code = compare_expected(expected, loaded.graph, outputs, options);
     if (!options.output_folder.empty()) {
-      fs::create_directories(options.output_folder);
       for (std::size_t i = 0; i < outputs.size(); ++i) {
         frontend::write_npy(fs::path(options.output_folder) / file_name(loaded.graph.output_names[i]), outputs[i]);
       }

@@ -20,6 +20,16 @@ using graph::ElementType;
 
 bool integral(ElementType type) { return !graph::is_float(type); }
 
+// The machine has no 64-bit floats: a value that would silently become infinite is refused.
+void expect_float_range(const std::string& where, const Array& array) {
+  for (std::int64_t i = 0; array.type == ElementType::f64 && i < graph::elements(array.shape); ++i) {
+    const double value = graph::get(array, i);
+    if (std::isfinite(value) && std::abs(value) > static_cast<double>(std::numeric_limits<float>::max())) {
+      throw Error(where, fmt::format("holds {}, beyond the machine's 32-bit floats", value), "give values in range");
+    }
+  }
+}
+
 Array read_input(const std::string& path, const graph::Tensor& tensor) {
   Array array = frontend::read_npy(path);
   if (array.shape != tensor.shape) {
@@ -33,6 +43,7 @@ Array read_input(const std::string& path, const graph::Tensor& tensor) {
                                     tensor.name, graph::name_of(tensor.type)),
                   "give an array of the input's type");
     }
+    expect_float_range(path, array);
     array = graph::convert(array, tensor.type);
   }
   return array;
@@ -58,6 +69,7 @@ std::vector<std::byte> to_machine(const Array& array, const isa::HbmTensor& tens
     isa::store(tensor.dtype, std::span<const std::int64_t>(values), bytes);
     return bytes;
   }
+  expect_float_range(tensor.name, array);
   std::vector<double> values(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i) {
     values[static_cast<std::size_t>(i)] = graph::get(array, i);

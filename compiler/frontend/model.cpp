@@ -52,6 +52,11 @@ std::vector<ModelEntry> list_models() {
   return out;
 }
 
+bool is_onnx(const std::string& path_or_name) {
+  const fs::path path = path_or_name;
+  return is_file(path) && path.extension() != ".yaml" && path.extension() != ".yml";
+}
+
 graph::Graph read_model(const std::string& path_or_name, const Options& options) {
   fs::path path = path_or_name;
   const bool is_name =
@@ -64,7 +69,7 @@ graph::Graph read_model(const std::string& path_or_name, const Options& options)
       }
     }
   }
-  if (is_file(path) && (path.extension() == ".yaml" || path.extension() == ".yml")) {
+  if (is_file(path) && !is_onnx(path.string())) {
     return read_recipe(path, options);
   }
   if (!is_file(path) && is_name) {

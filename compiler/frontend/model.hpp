@@ -16,6 +16,9 @@ namespace systole::frontend {
 
 [[nodiscard]] graph::Graph read_model(const std::string& path_or_name, const Options& options = {});
 
+// Whether read_model would read the file as ONNX.
+[[nodiscard]] bool is_onnx(const std::string& path_or_name);
+
 // The recipe embedded in the program: a ResNet bottleneck followed by an attention block (models/default.yaml). Its weights
 // are random, with seed 1 unless the options give another.
 [[nodiscard]] graph::Graph default_model(const Options& options = {});

@@ -22,7 +22,7 @@ struct Options {
   // Symbolic extents of a model, parameters of a recipe. An extent without a name is INPUT:AXIS. The
   // name of a scalar integer input (a sampling rate, say) makes that input a constant.
   std::map<std::string, std::int64_t> dims;
-  // By graph input; wins over the file's own extents.
+  // By graph input, of values that are at hand: they must fit what the file states, and give its symbols values.
   std::map<std::string, graph::Shape> input_shapes;
   // Graph inputs that become constants, by name.
   std::map<std::string, graph::Array> fixed_inputs;

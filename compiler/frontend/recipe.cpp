@@ -21,6 +21,7 @@ namespace {
 
 constexpr int recipe_opset = 18;
 constexpr int deepest_block = 32;
+constexpr int deepest_nesting = 200;
 constexpr std::int64_t most_steps = 1'000'000;
 
 std::string read_text(const std::filesystem::path& path) {
@@ -100,6 +101,7 @@ class Interpreter {
   std::map<std::string, TensorId> weights_;
   ElementType default_type_ = ElementType::f32;
   std::int64_t steps_ = 0;
+  int nesting_ = 0;  // lists of steps being run
 };
 
 void Interpreter::fail(const YAML::Node& at, const std::string& what,
@@ -340,9 +342,13 @@ void Interpreter::run_steps(const YAML::Node& steps, Frame& frame) {
   if (!steps.IsSequence()) {
     fail(steps, "steps are a list");
   }
+  if (++nesting_ > deepest_nesting) {  // an anchor may even stand inside itself
+    fail(steps, "steps are nested too deeply");
+  }
   for (const auto& step : steps) {
     run_step(step, frame);
   }
+  --nesting_;
 }
 
 void Interpreter::run_step(const YAML::Node& step, Frame& frame) {
@@ -539,6 +545,7 @@ void Interpreter::run_block(const YAML::Node& step, Frame& frame) {
   inner.path = frame.path + own;
   inner.weight_path = frame.weight_path + own;
   inner.scope.opset = recipe_opset;
+  inner.scope.strict = true;
   const std::vector<std::string> formal = names(block["inputs"], inner);
   const std::vector<std::string> actual = names(step["in"], frame);
   if (formal.size() != actual.size()) {
@@ -643,6 +650,7 @@ graph::Graph Interpreter::run(const YAML::Node& given) {
   }
   Frame frame;
   frame.scope.opset = recipe_opset;
+  frame.scope.strict = true;
   add_blocks({file_, root});
   if (root["type"]) {
     default_type_ = type(root["type"]);
@@ -659,6 +667,9 @@ graph::Graph Interpreter::run(const YAML::Node& given) {
       fail(root["outputs"], fmt::format("no value '{}' at the end of the steps", output));
     }
     outputs.emplace_back(output, found->second);
+  }
+  if (outputs.empty()) {
+    fail(root["outputs"], "a recipe needs at least one output");
   }
   return importer_.finish(model, outputs);
 }

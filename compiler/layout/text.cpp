@@ -50,7 +50,9 @@ std::string to_text(const Statement& statement, const graph::Graph& graph) {
   return text;
 }
 
-std::string to_text(const LaidGraph& laid) {
+namespace {
+
+graph::PrintOptions with_layouts(const LaidGraph& laid) {
   graph::PrintOptions options;
   options.note = [&laid](graph::TensorId id) {
     std::string note =
@@ -62,7 +64,13 @@ std::string to_text(const LaidGraph& laid) {
     }
     return note;
   };
-  return graph::print(laid.graph, options);
+  return options;
 }
+
+}  // namespace
+
+std::string to_text(const LaidGraph& laid) { return graph::print(laid.graph, with_layouts(laid)); }
+
+std::string to_dot(const LaidGraph& laid) { return graph::print_dot(laid.graph, with_layouts(laid)); }
 
 }  // namespace systole::layout

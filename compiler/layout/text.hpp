@@ -13,6 +13,8 @@ namespace systole::layout {
 [[nodiscard]] std::string to_text(const Statement& statement, const graph::Graph& graph);
 // The graph text with layout, element type, mechanism and predicted cycles behind every tensor.
 [[nodiscard]] std::string to_text(const LaidGraph& laid);
+// The same for Graphviz.
+[[nodiscard]] std::string to_dot(const LaidGraph& laid);
 // "column 120, vector_element 40 (total 190)": terms that are not 0.
 [[nodiscard]] std::string to_string(const Price& price);
 

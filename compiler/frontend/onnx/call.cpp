@@ -27,6 +27,7 @@ bool Call::wants_output(int i) const {
 }
 
 bool Call::has(int i) const {
+  importer.note_operand(i);
   return i < operand_count() && !operands[static_cast<std::size_t>(i)].empty();
 }
 
@@ -106,6 +107,7 @@ double Call::real_of(int i, std::string_view what) const {
 }
 
 const proto::AttributeProto* Call::attribute(std::string_view name) const {
+  importer.note_attribute(name);
   const auto found = std::find_if(node.attribute().begin(), node.attribute().end(),
                                   [&](const auto& attribute) { return attribute.name() == name; });
   return found == node.attribute().end() ? nullptr : &*found;

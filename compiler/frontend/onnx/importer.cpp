@@ -18,6 +18,8 @@ namespace {
 
 constexpr int deepest_call = 32;
 
+using Extents = std::map<std::string, std::int64_t>;
+
 std::vector<std::string> output_names(const proto::GraphProto& graph) {
   std::vector<std::string> out;
   for (const auto& output : graph.output()) {
@@ -29,7 +31,7 @@ std::vector<std::string> output_names(const proto::GraphProto& graph) {
 // Extent `axis` of a declared shape: its number, or the value given for its symbol; nullopt with the symbol's name
 // appended to `missing` otherwise. Negative numbers are an old way to say unknown.
 std::optional<std::int64_t> resolve_extent(const proto::ValueInfoProto& info, int axis,
-                                           const Options& options, std::set<std::string>* missing,
+                                           const Extents& extents, std::set<std::string>* missing,
                                            std::set<std::string>* known) {
   const auto& dim = info.type().tensor_type().shape().dim(axis);
   if (dim.has_dim_value() && dim.dim_value() >= 0) {
@@ -41,8 +43,8 @@ std::optional<std::int64_t> resolve_extent(const proto::ValueInfoProto& info, in
   if (known != nullptr) {
     known->insert(name);
   }
-  const auto found = options.dims.find(name);
-  if (found != options.dims.end()) {
+  const auto found = extents.find(name);
+  if (found != extents.end()) {
     return found->second;
   }
   if (missing != nullptr) {
@@ -51,13 +53,13 @@ std::optional<std::int64_t> resolve_extent(const proto::ValueInfoProto& info, in
   return std::nullopt;
 }
 
-std::optional<Shape> resolve_shape(const proto::ValueInfoProto& info, const Options& options,
+std::optional<Shape> resolve_shape(const proto::ValueInfoProto& info, const Extents& extents,
                                    std::set<std::string>* missing = nullptr,
                                    std::set<std::string>* names = nullptr) {
   Shape shape;
   bool known = info.type().tensor_type().has_shape();
   for (int a = 0; known && a < info.type().tensor_type().shape().dim_size(); ++a) {
-    const auto extent = resolve_extent(info, a, options, missing, names);
+    const auto extent = resolve_extent(info, a, extents, missing, names);
     shape.push_back(extent.value_or(0));
     known = extent.has_value() || missing != nullptr;
   }
@@ -75,7 +77,7 @@ std::string describe(const proto::NodeProto& node) {
 }
 
 Importer::Importer(const Options& options, std::filesystem::path folder)
-    : build_(options), folder_(std::move(folder)) {}
+    : build_(options), folder_(std::move(folder)), extents_(options.dims) {}
 
 Value Importer::lookup(const std::string& name, const Scope& scope) const {
   for (const Scope* at = &scope; at != nullptr; at = at->parent) {
@@ -126,8 +128,13 @@ Values Importer::convert(const proto::NodeProto& original, Scope& scope) {
     if (converter == nullptr) {
       build_.fail(fmt::format("operator {} is not supported", node->op_type()));
     }
+    asked_operands_.clear();
+    asked_attributes_.clear();
     Call call{*node, scope.opset, std::move(operands), build_, *this, scope};
     results = converter(call);
+    if (scope.strict) {
+      expect_all_asked(*node);
+    }
   }
   build_.set_origin(origin);
   for (int i = 0; i < node->output_size(); ++i) {
@@ -145,6 +152,23 @@ Values Importer::convert(const proto::NodeProto& original, Scope& scope) {
     scope.values[name] = result;
   }
   return results;
+}
+
+void Importer::expect_all_asked(const proto::NodeProto& node) const {
+  for (const auto& attribute : node.attribute()) {
+    if (!asked_attributes_.contains(attribute.name())) {
+      build_.fail(
+          fmt::format("{}: attribute '{}' means nothing here", node.op_type(), attribute.name()),
+          "remove it or correct its name");
+    }
+  }
+  for (int i = 0; i < node.input_size(); ++i) {
+    if (!node.input(i).empty() && !asked_operands_.contains(i)) {
+      build_.fail(
+          fmt::format("{}: operand {} ('{}') means nothing here", node.op_type(), i, node.input(i)),
+          "remove it");
+    }
+  }
 }
 
 proto::NodeProto Importer::bind_attributes(const proto::NodeProto& node, const Scope& scope) const {
@@ -283,7 +307,7 @@ Value Importer::add_input(const proto::ValueInfoProto& info, bool is_weight,
   }
   const ElementType type = element_type_of(info.type().tensor_type().elem_type(), where);
   const auto given = build_.options().input_shapes.find(info.name());
-  std::optional<Shape> shape = resolve_shape(info, build_.options(), &missing, &known);
+  std::optional<Shape> shape = resolve_shape(info, extents_, &missing, &known);
   if (given != build_.options().input_shapes.end()) {
     shape = given->second;
   }
@@ -297,6 +321,36 @@ Value Importer::add_input(const proto::ValueInfoProto& info, bool is_weight,
                    : build_.input(info.name(), type, *shape);
 }
 
+// A shape that comes with an input's values must be one that the model states; it gives its symbols values, which other
+// inputs may share.
+void Importer::bind_given_shapes(const proto::GraphProto& graph) {
+  for (const auto& info : graph.input()) {
+    const auto given = build_.options().input_shapes.find(info.name());
+    const auto& type = info.type().tensor_type();
+    if (given == build_.options().input_shapes.end() || !type.has_shape()) {
+      continue;
+    }
+    const Shape& shape = given->second;
+    bool fits = type.shape().dim_size() == static_cast<int>(shape.size());
+    std::vector<std::string> stated;
+    for (int a = 0; a < type.shape().dim_size(); ++a) {
+      const auto& dim = type.shape().dim(a);
+      const bool fixed = dim.has_dim_value() && dim.dim_value() >= 0;
+      stated.push_back(fixed ? fmt::format("{}", dim.dim_value()) : dim.dim_param());
+      fits = fits && (!fixed || dim.dim_value() == shape[static_cast<std::size_t>(a)]);
+      if (fits && !fixed && !dim.dim_param().empty()) {
+        extents_.emplace(dim.dim_param(), shape[static_cast<std::size_t>(a)]);
+      }
+    }
+    if (!fits) {
+      throw Error(fmt::format("--input {}", info.name()),
+                  fmt::format("the array is {}, the model states [{}]", graph::to_string(shape),
+                              fmt::join(stated, ",")),
+                  "give an array of that shape");
+    }
+  }
+}
+
 void Importer::add_inputs(const proto::GraphProto& graph, const std::vector<std::string>& weights,
                           Scope& scope) {
   const std::unordered_set<std::string> parameters(weights.begin(), weights.end());
@@ -306,6 +360,7 @@ void Importer::add_inputs(const proto::GraphProto& graph, const std::vector<std:
   }
   std::set<std::string> missing;
   std::set<std::string> known;
+  bind_given_shapes(graph);
   for (const auto& info : graph.input()) {
     if (initialized.contains(info.name())) {
       continue;
@@ -336,7 +391,7 @@ void Importer::add_inputs(const proto::GraphProto& graph, const std::vector<std:
 
 void Importer::state_shapes(const proto::GraphProto& graph, Scope& scope) const {
   const auto state = [&](const proto::ValueInfoProto& info) {
-    if (const auto shape = resolve_shape(info, build_.options())) {
+    if (const auto shape = resolve_shape(info, extents_)) {
       scope.stated.emplace(info.name(), *shape);
     }
   };
@@ -411,6 +466,14 @@ graph::Graph Importer::finish(const std::string& name,
                               const std::vector<std::pair<std::string, Value>>& outputs) {
   graph::Graph& graph = build_.graph();
   graph.name = name;
+  std::set<std::string> taken;
+  for (const TensorId id : graph.inputs) {
+    taken.insert(graph.tensors[id].name);
+  }
+  // A recipe may carry a value from the input of that name to the output of that name: programs name each tensor once.
+  const auto free_name = [&taken](std::string wanted) {
+    return taken.contains(wanted) ? wanted + "_out" : wanted;
+  };
   for (const auto& [output, value] : outputs) {
     if (value.sequence != nullptr) {  // one output per item
       for (std::size_t i = 0; i < value.sequence->size(); ++i) {
@@ -419,7 +482,7 @@ graph::Graph Importer::finish(const std::string& name,
       }
     } else if (value.tensor.valid()) {
       graph.outputs.push_back(value.tensor);
-      graph.output_names.push_back(output);
+      graph.output_names.push_back(free_name(output));
     } else {
       throw Error(fmt::format("output '{}'", output), "is an empty optional, not a tensor");
     }

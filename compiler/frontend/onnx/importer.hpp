@@ -24,7 +24,8 @@ struct Scope {
   const Scope* parent = nullptr;
   int opset = 0;
   int depth = 0;
-  std::string prefix;  // of the origins of nodes in a body: "loop/3/"
+  std::string prefix;   // of the origins of nodes in a body: "loop/3/"
+  bool strict = false;  // operands and attributes that a converter never asks for are refused
   std::unordered_map<std::string, Value> values;
   std::unordered_map<std::string, Shape> stated;  // shapes the model states for its values
   std::map<std::string, const proto::AttributeProto*> attributes;  // of a function call
@@ -47,6 +48,10 @@ class Importer {
                                                   const Scope& scope) const;
   void add_function(const proto::FunctionProto& function);
 
+  // What the converter of the current node asks for.
+  void note_operand(int i) { asked_operands_.insert(i); }
+  void note_attribute(std::string_view name) { asked_attributes_.emplace(name); }
+
   // The whole graph of a model; `weights` names the inputs that are parameters.
   graph::Graph read(const proto::GraphProto& graph, const std::vector<std::string>& weights,
                     int opset, const std::string& name);
@@ -58,6 +63,7 @@ class Importer {
   using Nodes = google::protobuf::RepeatedPtrField<proto::NodeProto>;
   void add_initializers(const proto::GraphProto& graph, const std::vector<std::string>& needed,
                         Scope& scope);
+  void bind_given_shapes(const proto::GraphProto& graph);
   void add_inputs(const proto::GraphProto& graph, const std::vector<std::string>& weights,
                   Scope& scope);
   Value add_input(const proto::ValueInfoProto& info, bool is_weight, std::set<std::string>& missing,
@@ -69,6 +75,7 @@ class Importer {
   void collect_unsupported(const proto::NodeProto& node, int depth,
                            std::map<std::string, std::vector<std::string>>& found) const;
   void run_nodes(const Nodes& nodes, const std::vector<int>& order, Scope& scope);
+  void expect_all_asked(const proto::NodeProto& node) const;
   Values call_function(const proto::FunctionProto& function, const proto::NodeProto& node,
                        Values operands, Scope& scope);
   [[nodiscard]] proto::NodeProto bind_attributes(const proto::NodeProto& node,
@@ -77,8 +84,11 @@ class Importer {
 
   Builder build_;
   std::filesystem::path folder_;
+  std::map<std::string, std::int64_t> extents_;  // of symbols
   std::map<std::pair<std::string, std::string>, const proto::FunctionProto*> functions_;
   std::map<TensorId, std::string> names_;  // the model's own names of tensors
+  std::set<int> asked_operands_;
+  std::set<std::string, std::less<>> asked_attributes_;
 };
 
 // What an error calls a node: its name, or operator and first output.

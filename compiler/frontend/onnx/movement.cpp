@@ -134,7 +134,7 @@ PadAmounts pad_amounts(const Call& call) {
 }  // namespace
 
 Values convert_identity(Call& call) {
-  return {call.operands.empty() ? Value{} : call.operands[0]};
+  return {call.has(0) ? call.operands[0] : Value{}};
 }
 
 Values convert_dropout(Call& call) {

@@ -146,10 +146,9 @@ Values convert_sequence(Call& call) {
 
 Values convert_optional(Call& call) {
   if (call.op() == "OptionalHasElement") {
-    const bool present = !call.operands.empty() && !call.operands[0].empty();
-    return {scalar_value(call.build, present ? 1 : 0, ElementType::boolean)};
+    return {scalar_value(call.build, call.has(0) ? 1 : 0, ElementType::boolean)};
   }
-  const Value value = call.operands.empty() ? Value{} : call.operands[0];
+  const Value value = call.has(0) ? call.operands[0] : Value{};
   if (call.op() == "OptionalGetElement" && value.empty()) {
     call.fail("the optional is empty");
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "compiler/frontend/npy.hpp"
 #include "tests/compiler/driver/program.hpp"
 
 using systole::tests::Folder;
@@ -107,7 +108,12 @@ TEST_CASE("every kind of mistake is one line naming the place and the remedy, wi
   expect_mistake(run_systole("compile --emit bin"), "-o");
   expect_mistake(run_systole("run --expect nothing=x.npy"), "nothing");
   expect_mistake(run_systole("run --input nothing=" + folder.file("absent.npy")), "absent.npy");
-  expect_mistake(run_systole("nonsense"), "--help");
+  expect_mistake(run_systole("nonsense"), "'nonsense' is no subcommand");
+  expect_mistake(run_systole("run --seed -1"), "--seed");
+  expect_mistake(run_systole("run --weights random:-1"), "negative");
+  expect_mistake(run_systole("inspect --machine nonsense"), "nonsense");
+  expect_mistake(run_systole("compile --dump-after apply --emit bin -o " + folder.file("x.bin")), "--dump-after and --emit");
+  expect_mistake(run_systole("run --output /proc/nope"), "--output");
   expect_mistake(run_systole("solve " + folder.file("absent.ls")), "absent.ls");
   CHECK(folder.files() == 0);
 }
@@ -155,6 +161,54 @@ TEST_CASE("a mistake leaves no output file behind") {
   CHECK(folder.files() == 1);
   expect_mistake(run_systole("compile -o " + folder.file("no/such/folder/out.bin")), "folder");
   expect_mistake(run_systole("compile -o /dev/null"), "regular file");
+}
+
+TEST_CASE("double values that the machine's floats cannot hold are refused") {
+  const Folder folder;
+  write_text(folder.file("tiny.yaml"), tiny);
+  systole::graph::Array array = systole::graph::make_array(systole::graph::ElementType::f64, {5, 7});
+  const std::string run = "run " + folder.file("tiny.yaml") + " --weights random:1 --input x=" + folder.file("x.npy");
+  systole::graph::set(array, 3, 1e38);
+  systole::frontend::write_npy(folder.file("x.npy"), array);
+  CHECK(run_systole(run).code == 0);
+  systole::graph::set(array, 3, 1e200);
+  systole::frontend::write_npy(folder.file("x.npy"), array);
+  expect_mistake(run_systole(run), "beyond the machine's 32-bit floats");
+}
+
+TEST_CASE("a file that the command reads is never overwritten") {
+  const Folder folder;
+  const std::string model = folder.file("tiny.yaml");
+  write_text(model, tiny);
+  const std::string weights = model + " --weights random:1";
+  expect_mistake(run_systole("compile " + weights + " -o " + folder.file("./tiny.yaml")), "would be overwritten");
+  expect_mistake(run_systole("inspect " + weights + " --dot " + model), "would be overwritten");
+  for (const char* option : {" --json ", " --trace ", " --report "}) {
+    expect_mistake(run_systole("run " + weights + option + model), "would be overwritten");
+  }
+  CHECK(read_text(model) == tiny);
+  CHECK(run_systole("run " + weights + " --output " + folder.file("out")).code == 0);
+  expect_mistake(run_systole("run " + weights + " --expect y=" + folder.file("out/y.npy") + " --output " + folder.file("out")),
+                 "would be overwritten");
+}
+
+TEST_CASE("inspect shows unsupported operators all at once, counts, and the graph with its layouts") {
+  const Folder folder;
+  write_text(folder.file("tiny.yaml"), tiny);
+  const Run run = run_systole("inspect " + folder.file("tiny.yaml") + " --dot " + folder.file("t.dot"));
+  CHECK(run.code == 0);
+  for (const char* part : {"contraction", "parameters 21 (without data)", "FLOPs 210"}) {
+    CAPTURE(part);
+    CHECK(has(run.out, part));
+  }
+  const std::string dot = read_text(folder.file("t.dot"));
+  CHECK(has(dot, "digraph"));
+  const Run emitted = run_systole("compile " + folder.file("tiny.yaml") + " --emit dot");
+  CHECK(emitted.out == dot);
+  const std::string laid = run_systole("compile " + folder.file("tiny.yaml") + " --dump-after apply").out;
+  const std::size_t at = laid.find('#');  // the layout of the first tensor stands behind its line
+  REQUIRE(at != std::string::npos);
+  CHECK(has(dot, laid.substr(at + 2, laid.find('\n', at) - at - 2)));
 }
 
 TEST_CASE("a missing symbolic extent is named together with the option that sets it") {

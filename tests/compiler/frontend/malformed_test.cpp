@@ -5,6 +5,7 @@
 #include <chrono>
 #include <fstream>
 
+#include "compiler/frontend/npy.hpp"
 #include "compiler/frontend/onnx.hpp"
 #include "compiler/frontend/recipe.hpp"
 #include "isa/base/error.hpp"
@@ -58,6 +59,43 @@ long peak_memory_kb() {
   return usage.ru_maxrss;
 }
 
+// One to four bits flipped.
+std::string flipped(std::string bytes, std::uint64_t seed) {
+  Random random(seed);
+  const auto last = static_cast<std::int64_t>(bytes.size()) - 1;
+  for (std::int64_t flips = random.integer(1, 4); flips > 0; --flips) {
+    const auto at = static_cast<std::size_t>(random.integer(0, last));
+    bytes[at] = static_cast<char>(bytes[at] ^ (1 << random.integer(0, 7)));
+  }
+  return bytes;
+}
+
+// A stretch of text left out, doubled, or replaced by a number or a mark that means something in a recipe.
+std::string edited(std::string text, std::uint64_t seed) {
+  static const std::vector<std::string> words = {"9223372036854775807",
+                                                 "-1",
+                                                 "0",
+                                                 "1e400",
+                                                 "{",
+                                                 "]",
+                                                 "&a *a",
+                                                 "2 / 0",
+                                                 ": ",
+                                                 "\n",
+                                                 "null",
+                                                 "x"};
+  Random random(seed);
+  const auto size = static_cast<std::int64_t>(text.size());
+  const auto at = static_cast<std::size_t>(random.integer(0, size - 1));
+  const auto length = static_cast<std::size_t>(random.integer(1, 12));
+  const std::int64_t kind = random.integer(0, 2);
+  const std::string word = kind == 0   ? ""
+                           : kind == 1 ? text.substr(at, length) + text.substr(at, length)
+                                       : words[static_cast<std::size_t>(random.integer(
+                                             0, static_cast<std::int64_t>(words.size()) - 1))];
+  return text.replace(at, length, word);
+}
+
 void cut_everywhere(const std::string& bytes) {
   int accepted = 0;
   for (std::size_t percent = 0; percent < 100; ++percent) {
@@ -77,16 +115,51 @@ TEST_CASE("files with flipped bits give a graph or one error, in bounded time") 
   const std::string bytes = small_model().proto().SerializeAsString();
   const auto start = std::chrono::steady_clock::now();
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
-    Random random(seed);
-    std::string damaged = bytes;
-    for (std::int64_t flips = random.integer(1, 4); flips > 0; --flips) {
-      const auto at =
-          static_cast<std::size_t>(random.integer(0, static_cast<std::int64_t>(bytes.size()) - 1));
-      damaged[at] = static_cast<char>(damaged[at] ^ (1 << random.integer(0, 7)));
-    }
-    static_cast<void>(reads(test::write_bytes("flipped.onnx", damaged)));
+    static_cast<void>(reads(test::write_bytes("flipped.onnx", flipped(bytes, seed))));
   }
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(60));
+}
+
+TEST_CASE("recipes with damaged text give a graph or one error, in bounded time") {
+  std::ifstream in(std::string(SYSTOLE_SOURCE_DIR) + "/models/default.yaml");
+  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  REQUIRE(text.size() > 500);
+  frontend::Options bounded;
+  bounded.constant_bytes = 1 << 26;
+  bounded.nodes = 20'000;
+  const auto start = std::chrono::steady_clock::now();
+  int refused = 0;
+  for (std::uint64_t seed = 0; seed < 600; ++seed) {
+    try {
+      const std::string damaged = seed % 3 == 0 ? flipped(text, seed) : edited(text, seed);
+      CHECK(graph::verify(frontend::parse_recipe(damaged, "t.yaml", bounded)).empty());
+    } catch (const Error& error) {
+      ++refused;
+      CHECK(std::string(error.what()).find("t.yaml") == 0);
+      CHECK(std::string(error.what()).find('\n') == std::string::npos);
+    }
+  }
+  CHECK(refused > 100);
+  CHECK(refused < 600);
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(60));
+}
+
+TEST_CASE("arrays with flipped bits give an array or one error") {
+  const auto path = test::temporary_folder() / "whole.npy";
+  frontend::write_npy(path, longs({2, 3}, {1, 2, 3, 4, 5, 6}));
+  std::ifstream in(path, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  int refused = 0;
+  for (std::uint64_t seed = 0; seed < 1000; ++seed) {
+    try {
+      const auto array = frontend::read_npy(test::write_bytes("flipped.npy", flipped(bytes, seed)));
+      CHECK(graph::elements(array.shape) * graph::size_of(array.type) == 48);
+    } catch (const Error&) {
+      ++refused;
+    }
+  }
+  CHECK(refused > 100);
+  CHECK(refused < 1000);
 }
 
 TEST_CASE("a real file is cut and flipped without harm") {
@@ -187,6 +260,22 @@ TEST_CASE("structural faults are named") {
       static_cast<void>(missing.read(options)),
       doctest::Contains("no extent is called 'colums'; names in this model: columns, rows, x"),
       Error);
+}
+
+TEST_CASE(
+    "a shape that comes with values must fit what the model states, and gives shared symbols "
+    "values") {
+  ModelFile model;
+  model.input("x", {"n", "3"}).input("z", {"n", "3"}).output("y");
+  model.node("Add", {"x", "z"}, {"y"});
+  frontend::Options options;
+  options.input_shapes["x"] = {5, 3};
+  CHECK(model.read(options).tensors[model.read(options).inputs.at(1)].shape == graph::Shape{5, 3});
+  for (const graph::Shape& shape : {graph::Shape{5, 4}, graph::Shape{5}, graph::Shape{1, 5, 3}}) {
+    options.input_shapes["x"] = shape;
+    CHECK_THROWS_WITH_AS(static_cast<void>(model.read(options)),
+                         doctest::Contains("--input x: the array is ["), Error);
+  }
 }
 
 TEST_CASE("a graph input that decides a shape is refused by name") {

@@ -183,6 +183,12 @@ TEST_CASE("faults are reported with file, line and column") {
       {std::string(head) + "steps:\n  - {nothing: 1}\noutputs: x\n",
        "a step needs one of the keys"},
       {std::string(head) + "steps: 3\noutputs: x\n", "t.yaml:4:8: steps are a list"},
+      {std::string(head) + "steps: []\noutputs: []\n", "t.yaml:5:10: a recipe needs at least one output"},
+      {std::string(head) + "steps:\n  - {op: Relu, in: x, out: y, alpha: 1}\noutputs: y\n",
+       "t.yaml:5:5: y: Relu: attribute 'alpha' means nothing here"},
+      {std::string(head) + "steps:\n  - {op: Relu, in: [x, x], out: y}\noutputs: y\n",
+       "t.yaml:5:5: y: Relu: operand 1 ('x') means nothing here"},
+      {std::string(head) + "steps: &s\n  - {repeat: 1, steps: *s}\noutputs: x\n", "nested too deeply"},
       {"- 1\n", "t.yaml:1:1: a map with the keys"}};
   for (const auto& [text, message] : cases) {
     CAPTURE(text);

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "compiler/driver/commands.hpp"
+#include "compiler/driver/inspect_width.hpp"
 #include "compiler/driver/output_file.hpp"
 #include "compiler/driver/pipeline.hpp"
 #include "compiler/driver/table.hpp"
@@ -102,6 +103,7 @@ int inspect(const InspectOptions& options) {
   std::fputs(table.text().c_str(), stdout);
   std::printf("\nparameters %s%s\nFLOPs %s\n", grouped(graph::parameters(model.graph)).c_str(),
               model.weights_absent ? " (without data)" : "", grouped(flops).c_str());
+  std::fputs(widths_text(model.graph).c_str(), stdout);
   if (!options.dot.empty()) {
     write_dot(options, model, target);
   }

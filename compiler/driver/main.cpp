@@ -115,7 +115,7 @@ void add_run(CLI::App& app, Commands& c, Action& action) {
 void add_solve(CLI::App& app, Commands& c, Action& action) {
   auto* sub = app.add_subcommand("solve", "Solve a Layout Selection problem file");
   sub->footer("Example: systole solve problem.ls --strategy exact --budget 10");
-  sub->add_option("PROBLEM", c.solve.problem, "Problem file")->required();
+  sub->add_option("PROBLEM", c.solve.problem, "Problem file; .wcnf, .wcsp, .cfn, .lp and .opb are read too")->required();
   add_budget(*sub, c.solve.solve);
   sub->add_option("--strategy", c.solve.strategy, "Strategy")->capture_default_str();
   sub->add_option("--threads", c.solve.threads, "Threads; never changes a result")
@@ -124,6 +124,7 @@ void add_solve(CLI::App& app, Commands& c, Action& action) {
   sub->add_option("--export", c.solve.export_to,
                   "FORMAT FILE: write the problem in another form, do not solve")
       ->expected(2);
+  sub->add_option("--td", c.solve.decomposition, "Tree decomposition (PACE .td, vertices: operators) for treewidth");
   sub->add_option("--result", c.solve.result, "Write the result file");
   sub->callback([&c, &action] { action = [&c] { return solve_file(c.solve); }; });
 }

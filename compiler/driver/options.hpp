@@ -119,6 +119,7 @@ struct SolveFileOptions {
   SolveOptions solve;
   std::string strategy = "exact";
   std::vector<std::string> export_to;  // FORMAT FILE
+  std::string decomposition;           // PACE .td file for the treewidth strategy
   std::string result;                  // file for the result
   int threads = 2;
 };

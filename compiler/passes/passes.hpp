@@ -8,7 +8,7 @@
 // chosen later).
 //
 // Values are equal bit for bit except: signs of zeros (x + 0 is x), reciprocal(sqrt(x)) as rsqrt(x)
-// (one rounding less), and fold_scales (an option).
+// (one rounding less), delay_divisions, and fold_scales (an option).
 #pragma once
 
 #include <cstdint>
@@ -74,6 +74,10 @@ std::int64_t merge_duplicates(graph::Graph& graph, const Options& options);
 // additions of constants become one. Only across results that nothing else reads. Rounds
 // differently.
 std::int64_t fold_scales(graph::Graph& graph, const Options& options);
+
+// The division of a softmax moves behind a product that its shares are an operand of, where the product is read
+// undivided by nothing else. Rounds differently.
+std::int64_t delay_divisions(graph::Graph& graph, const Options& options);
 
 // Elements of all constants.
 [[nodiscard]] std::int64_t constant_elements(const graph::Graph& graph);

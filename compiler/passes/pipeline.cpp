@@ -21,6 +21,7 @@ const std::vector<Pass>& all_passes() {
       {"fold_constants", "compute what depends on constants alone", fold_constants},
       {"narrow_operands", "read operands of maps unexpanded", narrow_operands},
       {"simplify_maps", "maps with neutral, repeated or constant operands", simplify_maps},
+      {"delay_divisions", "divide products of softmax, not its shares", delay_divisions},
       {"fold_scales", "scales behind products go into constant weights", fold_scales},
       {"remove_dead", "drop what no output needs", remove_dead},
   };

@@ -1,5 +1,7 @@
 #include <doctest/doctest.h>
 
+#include <map>
+
 #include "compiler/graph/evaluate.hpp"
 #include "compiler/graph/text.hpp"
 #include "compiler/passes/passes.hpp"
@@ -397,6 +399,45 @@ output %e "y"
 output %c "c"
 )",
                            {.fold_scales = true}) == Kinds{"contraction", "multiply"});
+}
+
+TEST_CASE("the division of a softmax moves behind the product of its shares") {
+  const auto text = [](const std::string& axis, const std::string& lhs, const std::string& extra) {
+    return R"(
+input %x f32[2,3,4] "x"
+input %v f32[2,4,5] "v"
+node %m f32[2,3,1] "m" = reduce(%x) function=max axes=[)" +
+           axis + R"(] keep=true
+node %d f32[2,3,4] "d" = subtract(%x, %m)
+node %e f32[2,3,4] "e" = exp(%d)
+node %s f32[2,3,1] "s" = reduce(%e) function=sum axes=[2] keep=true
+node %p f32[2,3,4] "p" = divide()" +
+           lhs + R"(, %s)
+node %c f32[2,3,5] "c" = contraction(%p, %v) lhs=[0,1,3] rhs=[0,3,2] out=[0,1,2]
+output %c "y"
+)" + extra;
+  };
+  const Kinds moved{"reduce", "subtract", "exp", "reduce", "contraction", "divide"};
+  const Kinds kept{"reduce", "subtract", "exp", "reduce", "divide", "contraction"};
+  CHECK(kinds_of_canonical(text("2", "%e", "")) == moved);
+  CHECK(kinds_of_canonical(text("2", "%e", "output %p \"p\"\n")) == kept);  // the shares are read
+  CHECK(kinds_of_canonical(text("2", "%x", "")) == kept);                   // no shares
+  const Graph before = read(text("2", "%e", ""));
+  const Graph after = canonicalize(before);
+  std::map<std::string, graph::Array> inputs;
+  for (const TensorId input : before.inputs) {
+    const graph::Tensor& tensor = before.tensors[input];
+    graph::Array values = graph::make_array(tensor.type, tensor.shape);
+    for (std::int64_t i = 0; i < graph::elements(tensor.shape); ++i) {
+      graph::set(values, i, static_cast<double>((7 * i) % 11) - 5.0);
+    }
+    inputs[tensor.name] = values;
+  }
+  const graph::Array want = graph::evaluate(before, inputs)[0];
+  const graph::Array got = graph::evaluate(after, inputs)[0];
+  for (std::int64_t i = 0; i < graph::elements(want.shape); ++i) {
+    CHECK(graph::get(got, i) == doctest::Approx(graph::get(want, i)).epsilon(1e-5));
+  }
 }
 
 TEST_CASE("copies of one operator on a weight without values give one weight") {

@@ -170,14 +170,17 @@ IdVector<TensorId, isa::DType> storage_types(const graph::Graph& graph, Precisio
     }
   }
   std::vector<bool> exact(graph.tensors.size(), precision == Precision::fp32);
+  // What the environment sees keeps its values: bf16 holds those of a bf16 tensor, and products round theirs anyway.
   const std::vector<bool> rounded = classes_of_products(graph, classes);
   for (const TensorId tensor : graph.inputs) {
-    if (!rounded[classes.find(tensor)]) {
+    if (graph.tensors[tensor].type != ElementType::bf16 && !rounded[classes.find(tensor)]) {
       exact[classes.find(tensor)] = true;
     }
   }
   for (const TensorId tensor : graph.outputs) {
-    exact[classes.find(tensor)] = true;
+    if (graph.tensors[tensor].type != ElementType::bf16) {
+      exact[classes.find(tensor)] = true;
+    }
   }
   for (const TensorId tensor : graph.tensors.ids()) {
     if (keeps_f32(graph.tensors[tensor])) {

@@ -18,7 +18,8 @@ namespace {
 // Constants up to this size are written into an assembly file; larger ones are left out (timing only): the binary has all.
 constexpr std::size_t assembly_data_bytes = std::size_t{1} << 16U;
 
-constexpr const char* stages = "read, canonicalize, state, solve, apply, plan, tile, allocate, schedule";
+constexpr const char* stages =
+    "read, canonicalize, state, solve, apply, plan, tile, allocate, schedule";
 
 void put(const std::string& output, const std::string& text) {
   if (output.empty()) {
@@ -45,7 +46,7 @@ std::string stage_text(const std::string& stage, const Compiled& compiled) {
     return layout::to_text(compiled.laid);
   }
   if (stage == "plan") {
-    return lower::to_text(compiled.residency, compiled.laid);
+    return lower::to_text(compiled.residency, compiled.stripped);
   }
   if (stage == "tile") {
     return lower::to_text(compiled.tiles);
@@ -60,7 +61,8 @@ std::string stage_text(const std::string& stage, const Compiled& compiled) {
 
 int compile(const CompileOptions& options) {
   if (!known_stage(options.dump_after)) {
-    throw Error("--dump-after " + options.dump_after, "is no stage", std::string("the stages are: ") + stages);
+    throw Error("--dump-after " + options.dump_after, "is no stage",
+                std::string("the stages are: ") + stages);
   }
   if (!options.dump_after.empty() && !options.emit.empty()) {
     throw Error("--dump-after and --emit", "cannot both say what is written", "give one of them");

@@ -185,13 +185,10 @@ Compiled compile_assignment(const Model& model, const Target& target,
                             const solver::Assignment& assignment) {
   Compiled out;
   out.laid = layout::apply(model.graph, statement, assignment);
-  out.residency = lower::plan_residency(out.laid, target.machine);
-  out.tiles = lower::tile(out.laid, out.residency, target.machine);
-  out.tiles.name = model.name;
+  static_cast<lower::Lowered&>(out) = lower::lower_stages(out.laid, target.machine);
+  out.tiles.name = out.program.name = model.name;
   expect_room_in_hbm(out.tiles, target.machine);
   out.hbm_bytes = lower::hbm_peak(out.tiles);
-  out.allocation = lower::allocate(out.tiles, target.machine);
-  out.program = lower::schedule(out.tiles, out.allocation, target.machine);
   const auto faults = isa::verify(out.program, target.machine);
   check(faults.empty(),
         faults.empty() ? "" : "our program: " + isa::describe(faults.front(), out.program));

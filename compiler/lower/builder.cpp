@@ -66,7 +66,17 @@ Region whole(const layout::LaidGraph& laid, graph::TensorId tensor) {
 }
 
 View Builder::State::view(graph::TensorId tensor) const {
-  return view_of(laid.layouts[tensor], laid.graph.tensors[tensor].shape, resident(tensor));
+  View out = view_of(laid.layouts[tensor], laid.graph.tensors[tensor].shape, resident(tensor));
+  const Window& window = residency.window[tensor];
+  if (window.of.valid()) {
+    const View base = view(window.of);
+    const Motion& along = base.axes[at(window.axis)];
+    out.axes = base.axes;
+    out.free = base.free;
+    out.origin = {base.origin.partitions + window.begin * along.partitions,
+                  base.origin.elements + window.begin * along.elements};
+  }
+  return out;
 }
 
 BufferId Builder::State::buffer(graph::TensorId tensor) {
@@ -94,10 +104,13 @@ isa::TensorId Builder::State::hbm(graph::TensorId tensor) {
 End Builder::State::end(graph::TensorId tensor) {
   End out;
   out.dtype = laid.storage[tensor];
+  const View v = view(tensor);
+  out.elements = v.origin.elements;
   if (resident(tensor)) {
     out.space = isa::Space::sbuf;
     out.buffer = buffer(tensor);
-    out.block = view(tensor).free;
+    out.partition = v.origin.partitions;
+    out.block = v.free;
   } else {
     out.tensor = hbm(tensor);
   }
@@ -110,7 +123,7 @@ std::optional<Tile> Builder::State::in_place(graph::TensorId tensor, const Regio
   }
   const View v = view(tensor);
   const std::int64_t partitions = machine.partitions;
-  const std::int64_t begin = region.partitions.begin;
+  const std::int64_t begin = v.origin.partitions + region.partitions.begin;
   const std::int64_t extent = region.partitions.extent;
   Tile out;
   out.dtype = laid.storage[tensor];
@@ -122,7 +135,7 @@ std::optional<Tile> Builder::State::in_place(graph::TensorId tensor, const Regio
              out.partition % isa::start_step(machine, out.partitions) != 0) {
     return {};
   }
-  std::int64_t elements = begin / partitions * v.free;
+  std::int64_t elements = v.origin.elements + begin / partitions * v.free;
   check(region.free.size() == v.free_axes.size(), "region of another rank");
   for (std::size_t i = 0; i < region.free.size(); ++i) {
     const std::int64_t stride = v.axes[at(v.free_axes[i])].elements;
@@ -230,7 +243,8 @@ void Builder::State::emit_dma(const Transfer& transfer) {
 
 Builder::Builder(const layout::LaidGraph& laid, const Residency& residency,
                  const isa::Machine& machine)
-    : state_(std::make_shared<State>(State{laid, residency, machine, {}, {}, 0, {}, {}, {}, {}})) {
+    : state_(
+          std::make_shared<State>(State{laid, residency, machine, {}, {}, {}, 0, {}, {}, {}, {}})) {
   state_->program.name = laid.graph.name;
   state_->buffers.resize(laid.graph.tensors.size());
   state_->tensors.resize(laid.graph.tensors.size());
@@ -254,7 +268,7 @@ void Builder::begin_node(graph::NodeId node) {
 }
 
 void Builder::begin_source(std::string name, isa::SourceKind kind) {
-  state_->source = state_->program.sources.add({std::move(name), kind});
+  state_->source = add_source(std::move(name), kind);
 }
 
 Tile Builder::read(graph::TensorId tensor, const Region& region) {
@@ -342,7 +356,12 @@ bool Builder::is_resident(graph::TensorId tensor) const {
 }
 
 isa::SourceId Builder::add_source(std::string name, isa::SourceKind kind) {
-  return state_->program.sources.add({std::move(name), kind});
+  // The strips of a node have one name.
+  const auto [known, fresh] = state_->sources.try_emplace({name, kind});
+  if (fresh) {
+    known->second = state_->program.sources.add({std::move(name), kind});
+  }
+  return known->second;
 }
 
 isa::SourceId Builder::charge(isa::SourceId source) {
@@ -355,6 +374,14 @@ isa::SourceId Builder::source() const {
 
 const std::vector<graph::NodeId>& Builder::followers(graph::NodeId node) const {
   return state_->residency.fusion.followers[node];
+}
+
+const std::vector<graph::NodeId>& Builder::reducers(graph::NodeId node) const {
+  return state_->residency.fusion.reducers[node];
+}
+
+bool Builder::is_stored(graph::TensorId tensor) const {
+  return state_->residency.fusion.inlined[tensor] == 0;
 }
 
 void Builder::attach(graph::TensorId tensor, std::shared_ptr<Epilogue> epilogue) {
@@ -370,7 +397,8 @@ std::vector<TileInstruction>& Builder::emitted() {
 }
 
 isa::TensorId Builder::hbm(graph::TensorId tensor) {
-  check(!state_->resident(tensor), "the tensor is in HBM");
+  check(!state_->resident(tensor) && !state_->residency.window[tensor].of.valid(),
+        "the tensor has HBM storage of its own");
   return state_->hbm(tensor);
 }
 

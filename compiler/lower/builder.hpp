@@ -93,6 +93,8 @@ class Builder {
 
   // ---- fusion: maps that run inside this node's kernel, and what takes the pieces of a tensor that is never stored.
   [[nodiscard]] const std::vector<graph::NodeId>& followers(graph::NodeId node) const;
+  [[nodiscard]] const std::vector<graph::NodeId>& reducers(graph::NodeId node) const;
+  [[nodiscard]] bool is_stored(graph::TensorId tensor) const;  // not inlined
   void attach(graph::TensorId tensor, std::shared_ptr<Epilogue> epilogue);
   void detach(graph::TensorId tensor);
 

@@ -48,7 +48,8 @@ void Builder::move(graph::TensorId from, const Walk& source, graph::TensorId to,
 void Builder::relabel(graph::TensorId from, graph::TensorId to) {
   const View a = state_->view(from);
   const View b = state_->view(to);
-  check(a.partitions * a.free == b.partitions * b.free,
+  check(a.partitions * a.free == b.partitions * b.free && a.origin == Motion{} &&
+            b.origin == Motion{},
         "a relabelling keeps the number of elements");
   const End source = state_->end(from);
   const End destination = state_->end(to);

@@ -17,6 +17,7 @@ struct Builder::State {
   const isa::Machine& machine;
   TileProgram program;
   isa::SourceId source;
+  std::map<std::pair<std::string, isa::SourceKind>, isa::SourceId> sources;
   std::int64_t staging = 0;
   // Storage of root tensors: one of the two is valid once it has been asked for.
   IdVector<graph::TensorId, BufferId> buffers;

@@ -21,7 +21,10 @@ class Planner {
   Fusion run() {
     for (const NodeId node : laid_.graph.nodes.ids()) {
       if (fusion_.host[node] == node && can_host(node)) {
-        grow(node);
+        const TensorId last = grow(node, node);
+        if (std::holds_alternative<graph::Map>(laid_.graph.nodes[node].op)) {
+          add_reducers(node, last);
+        }
       }
     }
     return std::move(fusion_);
@@ -39,18 +42,54 @@ class Planner {
            isa::is_float(laid_.storage[n.inputs[0]]);
   }
 
-  void grow(NodeId host) {
-    TensorId value = laid_.graph.nodes[host].output;
+  // Adds what follows `first`, which runs inside `host`; returns the last value.
+  TensorId grow(NodeId first, NodeId host) {
+    TensorId value = laid_.graph.nodes[first].output;
     while (true) {
       const NodeId next = follower_of(value, host);
       if (!next.valid()) {
-        return;
+        return value;
       }
       fusion_.host[next] = host;
-      fusion_.followers[host].push_back(next);
+      fusion_.followers[first].push_back(next);
       fusion_.inlined[value] = 1;
       value = laid_.graph.nodes[next].output;
     }
+  }
+
+  void add_reducers(NodeId host, TensorId value) {
+    for (const graph::Use& use : uses_[value]) {
+      if (fusion_.host[use.node] == use.node && reduces_partitions(use.node, value)) {
+        fusion_.host[use.node] = host;
+        fusion_.reducers[host].push_back(use.node);
+        (void)grow(use.node, host);
+      }
+    }
+    const bool only_reduced = !uses_[value].empty() && is_output_[value] == 0 &&
+                              uses_[value].size() == fusion_.reducers[host].size();
+    fusion_.inlined[value] = only_reduced ? 1 : 0;
+  }
+
+  // Whether the node gives one number for each index of the value's partitions, from all that lies there.
+  [[nodiscard]] bool reduces_partitions(NodeId node, TensorId value) const {
+    const auto* reduce = std::get_if<graph::Reduce>(&laid_.graph.nodes[node].op);
+    if (reduce == nullptr || laid_.mechanisms[node] != layout::Mechanism::standard ||
+        reduce->function == graph::ReduceFunction::product ||
+        !isa::is_float(laid_.storage[value]) ||
+        !isa::is_float(laid_.storage[laid_.graph.nodes[node].output])) {
+      return false;
+    }
+    const layout::Layout& layout = laid_.layouts[value];
+    const graph::Shape& shape = laid_.graph.tensors[value].shape;
+    for (std::size_t i = 0; i < layout.order.size(); ++i) {
+      const int axis = layout.order[i];
+      const bool reduced = std::ranges::find(reduce->axes, axis) != reduce->axes.end();
+      const bool free = i >= static_cast<std::size_t>(layout.split);
+      if (shape[static_cast<std::size_t>(axis)] != 1 && reduced != free) {
+        return false;
+      }
+    }
+    return true;
   }
 
   [[nodiscard]] NodeId follower_of(TensorId value, NodeId host) const {
@@ -90,6 +129,7 @@ Fusion no_fusion(const layout::LaidGraph& laid) {
     out.host[node] = node;
   }
   out.followers.resize(laid.graph.nodes.size());
+  out.reducers.resize(laid.graph.nodes.size());
   out.inlined = IdVector<TensorId, std::uint8_t>(laid.graph.tensors.size(), 0);
   return out;
 }

@@ -4,6 +4,10 @@
 // them is never stored at all. A host (contraction, convolution, pooling, reduction, another map) is followed by a chain
 // of maps, as long as each is the only use of the value before it, has the same shape and the same layout, and finds
 // its other operands already computed when the host runs.
+//
+// A reduction of each partition's elements of what such a chain of maps makes (host: a map) is made on the way as well:
+// the instruction that makes the values adds them up, or they are reduced while they are on chip. If nothing else reads
+// the values they are never stored. Maps may follow the reduction.
 #pragma once
 
 #include <vector>
@@ -16,6 +20,7 @@ struct Fusion {
   IdVector<graph::NodeId, graph::NodeId>
       host;  // the node whose kernel runs this one; itself if none
   IdVector<graph::NodeId, std::vector<graph::NodeId>> followers;  // of a host, in order
+  IdVector<graph::NodeId, std::vector<graph::NodeId>> reducers;   // of a host map's last result
   IdVector<graph::TensorId, std::uint8_t> inlined;                // never stored
 };
 

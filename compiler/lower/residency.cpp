@@ -6,11 +6,13 @@
 // life. Graph inputs, constants and outputs are in HBM. A part of SBUF is never given to residents:
 // the kernels need room for staging.
 #include <algorithm>
+#include <limits>
 
 #include <fmt/format.h>
 
 #include "compiler/lower/stages.hpp"
 #include "compiler/lower/storage.hpp"
+#include "compiler/lower/strip.hpp"
 
 namespace systole::lower {
 namespace {
@@ -25,27 +27,67 @@ std::int64_t constant_bytes(const isa::Machine& machine) {
 
 struct Life {
   TensorId root;
-  std::size_t first = 0;
+  std::size_t first = std::numeric_limits<std::size_t>::max();  // of all that writes it
   std::size_t last = 0;
   std::int64_t uses = 0;
   std::int64_t bytes = 0;
   bool fixed_in_hbm = false;
 };
 
-IdVector<TensorId, TensorId> roots_of(const layout::LaidGraph& laid) {
-  IdVector<TensorId, TensorId> root(laid.graph.tensors.size());
+// A slice that is an alias is a window of its operand, and the parts of such a concatenation are windows of its result.
+void set_windows(const layout::LaidGraph& laid, const graph::Node& node, Residency& plan) {
+  if (const auto* slice = std::get_if<graph::Slice>(&node.op)) {
+    const graph::Shape& from = laid.graph.tensors[node.inputs[0]].shape;
+    const graph::Shape& to = laid.graph.tensors[node.output].shape;
+    const auto axis = std::ranges::mismatch(from, to).in1 - from.begin();
+    check(axis < static_cast<std::ptrdiff_t>(from.size()), "a window is smaller than its tensor");
+    plan.root[node.output] = plan.root[node.inputs[0]];
+    plan.window[node.output] = {node.inputs[0], static_cast<int>(axis),
+                                slice->starts[static_cast<std::size_t>(axis)]};
+  } else if (const auto* concat = std::get_if<graph::Concat>(&node.op)) {
+    std::int64_t begin = 0;
+    for (const TensorId part : node.inputs) {
+      plan.root[part] = node.output;
+      plan.window[part] = {node.output, concat->axis, begin};
+      begin += laid.graph.tensors[part].shape[static_cast<std::size_t>(concat->axis)];
+    }
+  }
+}
+
+void set_roots(const layout::LaidGraph& laid, Residency& plan) {
+  IdVector<TensorId, TensorId>& root = plan.root;
+  root.resize(laid.graph.tensors.size());
+  plan.window.resize(laid.graph.tensors.size());
   for (const TensorId tensor : laid.graph.tensors.ids()) {
     root[tensor] = tensor;
   }
   for (const NodeId node : laid.graph.nodes.ids()) {
     const graph::Node& n = laid.graph.nodes[node];
+    if (laid.mechanisms[node] == layout::Mechanism::alias &&
+        (std::holds_alternative<graph::Slice>(n.op) ||
+         std::holds_alternative<graph::Concat>(n.op))) {
+      set_windows(laid, n, plan);
+      continue;
+    }
     // An alias relabels bytes; where the stored type changes there is something to do after all.
     if (laid.mechanisms[node] == layout::Mechanism::alias && !n.inputs.empty() &&
         laid.storage[n.inputs[0]] == laid.storage[n.output]) {
       root[n.output] = root[n.inputs[0]];
     }
   }
-  return root;
+}
+
+// A load from HBM for which there is no room is another name of its operand.
+void drop_vain_loads(const layout::LaidGraph& laid, Residency& plan) {
+  for (const NodeId node : laid.graph.nodes.ids()) {
+    const graph::Node& n = laid.graph.nodes[node];
+    if (is_load(laid, node) && plan.root[n.output] == n.output && plan.resident[n.output] == 0 &&
+        plan.resident[plan.root[n.inputs[0]]] == 0 &&
+        std::ranges::find(laid.graph.outputs, n.output) == laid.graph.outputs.end()) {
+      plan.root[n.output] = plan.root[n.inputs[0]];
+      plan.window[n.output] = plan.window[n.inputs[0]];
+    }
+  }
 }
 
 // Indirect transfers address a table in HBM.
@@ -66,11 +108,13 @@ std::vector<Life> lives_of(const layout::LaidGraph& laid, const IdVector<TensorI
     Life& life = lives[root[tensor]];
     life.fixed_in_hbm = life.fixed_in_hbm || t.kind != graph::TensorKind::intermediate ||
                         fusion.inlined[tensor] != 0;
-    if (root[tensor] == tensor && t.kind == graph::TensorKind::intermediate) {
-      life.root = tensor;
-      life.first = fusion.host[t.producer].index();
-      life.last = t.producer.index();
-      life.bytes = resident_bytes(laid, tensor, machine);
+    if (t.kind == graph::TensorKind::intermediate) {
+      life.first = std::min(life.first, fusion.host[t.producer].index());
+      life.last = std::max(life.last, t.producer.index());
+      if (root[tensor] == tensor) {
+        life.root = tensor;
+        life.bytes = resident_bytes(laid, tensor, machine);
+      }
     }
   }
   for (const NodeId node : laid.graph.nodes.ids()) {
@@ -108,14 +152,18 @@ std::int64_t Residency::staging(graph::NodeId node, const isa::Machine& machine)
   return std::max<std::int64_t>(0, shared ? room / 2 : room);
 }
 
+std::int64_t resident_room(const isa::Machine& machine, int share) {
+  return (machine.sbuf_bytes - constant_bytes(machine)) * share / 100;
+}
+
 Residency plan_residency(const layout::LaidGraph& laid, const isa::Machine& machine, int share,
                          bool fuse) {
   Residency out;
-  out.root = roots_of(laid);
+  set_roots(laid, out);
   out.fusion = fuse ? plan_fusion(laid, out.root) : no_fusion(laid);
   out.resident = IdVector<TensorId, std::uint8_t>(laid.graph.tensors.size(), 0);
   out.live = IdVector<NodeId, std::int64_t>(laid.graph.nodes.size(), 0);
-  const std::int64_t room = (machine.sbuf_bytes - constant_bytes(machine)) * share / 100;
+  const std::int64_t room = resident_room(machine, share);
   for (const Life& life : lives_of(laid, out.root, out.fusion, machine)) {
     bool fits = life.bytes <= room;
     for (std::size_t node = life.first; fits && node <= life.last; ++node) {
@@ -134,6 +182,7 @@ Residency plan_residency(const layout::LaidGraph& laid, const isa::Machine& mach
       out.resident_peak = std::max(out.resident_peak, out.live[NodeId(node)]);
     }
   }
+  drop_vain_loads(laid, out);
   for (const TensorId tensor : laid.graph.tensors.ids()) {
     out.resident[tensor] = out.resident[out.root[tensor]];
   }

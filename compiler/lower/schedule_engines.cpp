@@ -36,6 +36,10 @@ std::int64_t vector_cycles(const isa::Operation& operation, const Shape& shape) 
   if (std::holds_alternative<isa::Reciprocal>(operation)) {
     return 8 * shape.elements;
   }
+  if (const auto* reduce = std::get_if<isa::TensorReduce>(&operation)) {
+    const bool fast = reduce->op == isa::AluOp::add || reduce->op == isa::AluOp::max;
+    return !shape.wide && fast ? shape.elements / 2 : shape.elements;  // two bf16 per cycle
+  }
   const bool two_passes = shape.inputs > 1 && !shape.psum && shape.wide;
   return (two_passes ? 2 : 1) * shape.elements;
 }

@@ -1,8 +1,9 @@
 // The stages of lowering, each a free function between plain values:
 //
-//   LaidGraph --plan--> Residency --tile--> TileProgram --allocate--> Allocation --schedule--> isa::Program
+//   LaidGraph --strip_mine (strip.hpp)--> LaidGraph --plan--> Residency --tile--> TileProgram --allocate--> Allocation
+//   --schedule--> isa::Program
 //
-// lower() runs them all. Errors (user): a graph that cannot fit names the operator and the bytes.
+// lower_stages() runs them all. Errors (user): a graph that cannot fit names the operator and the bytes.
 #pragma once
 
 #include "compiler/layout/laid_graph.hpp"
@@ -13,10 +14,18 @@
 
 namespace systole::lower {
 
+// A tensor whose storage is the range of another's from `begin` on along an axis: a strip of it.
+struct Window {
+  graph::TensorId of;  // invalid: none
+  int axis = 0;
+  std::int64_t begin = 0;
+};
+
 // Where each tensor lives between its producer and its consumers. Aliases share their source's storage.
 struct Residency {
   IdVector<graph::TensorId, std::uint8_t> resident;  // in SBUF from definition to last use; otherwise in HBM
   IdVector<graph::TensorId, graph::TensorId> root;   // the tensor whose storage this one is (itself if not an alias)
+  IdVector<graph::TensorId, Window> window;
   Fusion fusion;                                     // maps that run inside the kernel before them
   std::int64_t resident_peak = 0;                    // bytes per partition
   IdVector<graph::NodeId, std::int64_t> live;        // resident bytes per partition while the node runs
@@ -31,10 +40,22 @@ struct Residency {
 inline constexpr int default_resident_share = 60;
 [[nodiscard]] Residency plan_residency(const layout::LaidGraph& laid, const isa::Machine& machine,
                                        int share = default_resident_share, bool fuse = true);
+// Bytes per partition that residents may take.
+[[nodiscard]] std::int64_t resident_room(const isa::Machine& machine, int share);
 [[nodiscard]] TileProgram tile(const layout::LaidGraph& laid, const Residency& residency, const isa::Machine& machine);
 [[nodiscard]] Allocation allocate(const TileProgram& program, const isa::Machine& machine);
 [[nodiscard]] isa::Program schedule(const TileProgram& program, const Allocation& allocation, const isa::Machine& machine);
 
+// All of them. If the allocator finds no room, it is tried again with fewer residents, without fusion and without strips
+// before the user sees the error.
+struct Lowered {
+  layout::LaidGraph stripped;
+  Residency residency;
+  TileProgram tiles;
+  Allocation allocation;
+  isa::Program program;
+};
+[[nodiscard]] Lowered lower_stages(const layout::LaidGraph& laid, const isa::Machine& machine);
 [[nodiscard]] isa::Program lower(const layout::LaidGraph& laid, const isa::Machine& machine);
 
 // Text of each stage, for --dump-after.

@@ -17,6 +17,7 @@ struct View {
   std::vector<int> free_axes;
   std::int64_t partitions = 1;  // extent of the linear partition index
   std::int64_t free = 1;        // elements per partition index, padding included
+  Motion origin;                // of the first element, from that of the storage (a window)
 };
 
 [[nodiscard]] View view_of(const layout::Layout& layout, const graph::Shape& shape, bool resident);

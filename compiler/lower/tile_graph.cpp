@@ -4,6 +4,7 @@
 #include "compiler/lower/builder.hpp"
 #include "compiler/lower/kernels/map_chain.hpp"
 #include "compiler/lower/storage.hpp"
+#include "compiler/lower/strip.hpp"
 
 namespace systole::lower {
 namespace {
@@ -79,17 +80,21 @@ void lower_group(Builder& builder, NodeId node) {
   builder.detach(value);
 }
 
+bool is_conversion(const layout::LaidGraph& laid, NodeId node) {
+  return std::holds_alternative<graph::Convert>(laid.graph.nodes[node].op) && !is_load(laid, node);
+}
+
 }  // namespace
 
 std::string source_name(const layout::LaidGraph& laid, NodeId node) {
   const graph::Node& n = laid.graph.nodes[node];
-  if (std::holds_alternative<graph::Convert>(n.op)) {
-    return fmt::format("{}: {} -> {} ({})", laid.graph.tensors[n.inputs[0]].name,
-                       layout::to_string(laid.layouts[n.inputs[0]]),
-                       layout::to_string(laid.layouts[n.output]),
-                       layout::name_of(laid.mechanisms[node]));
+  if (is_conversion(laid, node)) {
+    return fmt::format(
+        "{}: {} -> {} ({})", name_without_strip(laid.graph.tensors[n.inputs[0]].name),
+        layout::to_string(laid.layouts[n.inputs[0]]), layout::to_string(laid.layouts[n.output]),
+        layout::name_of(laid.mechanisms[node]));
   }
-  return fmt::format("{} ({})", n.name, graph::name_of(n.op));
+  return fmt::format("{} ({})", name_without_strip(n.name), graph::name_of(n.op));
 }
 
 TileProgram tile(const layout::LaidGraph& laid, const Residency& residency,
@@ -98,14 +103,17 @@ TileProgram tile(const layout::LaidGraph& laid, const Residency& residency,
   const std::vector<bool> direct = bind_boundary(builder, residency);
   for (const NodeId node : laid.graph.nodes.ids()) {
     const graph::Node& n = laid.graph.nodes[node];
-    if (graph::elements(laid.graph.tensors[n.output].shape) == 0 ||
-        residency.root[n.output] != n.output || residency.fusion.host[node] != node) {
+    const bool relabels = laid.mechanisms[node] == layout::Mechanism::alias || is_load(laid, node);
+    const bool same_bytes = relabels && (residency.root[n.output] == residency.root[n.inputs[0]] ||
+                                         std::holds_alternative<graph::Concat>(n.op));
+    if (graph::elements(laid.graph.tensors[n.output].shape) == 0 || same_bytes ||
+        residency.fusion.host[node] != node) {
       continue;  // nothing to compute, the same bytes under another name, or done inside another kernel
     }
-    const bool conversion = std::holds_alternative<graph::Convert>(n.op);
     builder.begin_node(node);
-    builder.begin_source(source_name(laid, node),
-                         conversion ? isa::SourceKind::conversion : isa::SourceKind::operation);
+    builder.begin_source(source_name(laid, node), is_conversion(laid, node)
+                                                      ? isa::SourceKind::conversion
+                                                      : isa::SourceKind::operation);
     lower_group(builder, node);
   }
   for (std::size_t i = 0; i < direct.size(); ++i) {
@@ -119,20 +127,38 @@ TileProgram tile(const layout::LaidGraph& laid, const Residency& residency,
   return builder.take();
 }
 
-// Residents and followers that crowd the kernels out are given up before the user is told that something does not fit.
-isa::Program lower(const layout::LaidGraph& laid, const isa::Machine& machine) {
-  for (const bool fuse : {true, false}) {
-    for (int share = default_resident_share; share > 0; share /= 2) {
-      const TileProgram program = tile(laid, plan_residency(laid, machine, share, fuse), machine);
-      try {
-        return schedule(program, allocate(program, machine), machine);
-      } catch (const Error&) {
-        // The next plan leaves more room; without residents and followers the error is the user's.
+namespace {
+
+Lowered lower_with(const layout::LaidGraph& laid, const isa::Machine& machine, int share, bool fuse) {
+  Lowered out;
+  out.stripped = laid;
+  out.residency = plan_residency(out.stripped, machine, share, fuse);
+  out.tiles = tile(out.stripped, out.residency, machine);
+  out.allocation = allocate(out.tiles, machine);
+  out.program = schedule(out.tiles, out.allocation, machine);
+  return out;
+}
+
+}  // namespace
+
+Lowered lower_stages(const layout::LaidGraph& whole, const isa::Machine& machine) {
+  const layout::LaidGraph stripped = strip_mine(whole, machine);
+  for (const layout::LaidGraph* laid : {&stripped, &whole}) {
+    for (const bool fuse : {true, false}) {
+      for (int share = default_resident_share; share > 0; share /= 2) {
+        try {
+          return lower_with(*laid, machine, share, fuse);
+        } catch (const Error&) {
+          // The next plan leaves more room; with the last one the error is the user's.
+        }
       }
     }
   }
-  const TileProgram program = tile(laid, plan_residency(laid, machine, 0, false), machine);
-  return schedule(program, allocate(program, machine), machine);
+  return lower_with(whole, machine, 0, false);
+}
+
+isa::Program lower(const layout::LaidGraph& laid, const isa::Machine& machine) {
+  return lower_stages(laid, machine).program;
 }
 
 }  // namespace systole::lower

@@ -18,10 +18,6 @@ bool is_exact_reciprocal(float value) {
   return std::abs(std::frexp(value, &exponent)) == 0.5F && std::isfinite(1.0F / value);
 }
 
-ScalarOperand negated(const ScalarOperand& operand) {
-  return ScalarOperand(-operand.value);
-}
-
 // One element per partition, for the partitions [first, first + count) of the tile that it was made for.
 isa::Scalar part_of(const ScalarOperand& operand, int first, int count,
                     std::vector<BufferId>& buffers) {
@@ -157,7 +153,7 @@ bool MapChain::extend(Group& group, Step& step, const MapChunk& chunk) {
     return false;
   }
   const bool inverse = f == MapFunction::subtract || f == MapFunction::divide;
-  if (inverse && (operand->per_partition || step.through != 0)) {
+  if (inverse && (step.through != 0 || (operand->per_partition && f == MapFunction::divide))) {
     return false;
   }
   if (f == MapFunction::divide) {
@@ -201,8 +197,8 @@ std::size_t MapChain::static_group() const {
     const bool scalar = step.readers.size() == 2 && other != nullptr && (*other)->may_be_scalar();
     const std::optional<float> number = scalar ? (*other)->immediate() : std::nullopt;
     const bool inverts = number && step.through == 0;
-    const bool shift =
-        scalar && !shifted && (f == MapFunction::add || (f == MapFunction::subtract && inverts));
+    const bool shift = scalar && !shifted &&
+                       (f == MapFunction::add || (f == MapFunction::subtract && step.through == 0));
     const bool scale = scalar && !shifted && !scaled &&
                        (f == MapFunction::multiply ||
                         (f == MapFunction::divide && inverts && is_exact_reciprocal(*number)));
@@ -225,13 +221,13 @@ isa::DType MapChain::handover_type() const {
 
 isa::Operation MapChain::operation_of(const Group& group, const isa::Access& in,
                                       const isa::Access& out, int first_partition,
-                                      std::vector<BufferId>& buffers) const {
+                                      std::vector<BufferId>& buffers, bool activation) const {
   const bool plain_relu = group.function == isa::Function::relu && !group.scale && !group.bias;
-  if (group.function && !plain_relu) {
+  if (activation || (group.function && !plain_relu)) {
     isa::Activation op;
     op.in = in;
     op.out = out;
-    op.function = *group.function;
+    op.function = group.function.value_or(isa::Function::copy);
     if (group.scale) {
       op.scale = part_of(*group.scale, first_partition, in.partitions, buffers);
     }
@@ -269,6 +265,32 @@ void MapChain::emit_group(const Group& group, const Tile& out, const Tile& in) {
   });
 }
 
+bool MapChain::emit_summing(const Group& group, const Tile& out, const Tile& in, const Tile& sum) {
+  if (!isa::is_float(in.dtype) || !isa::is_float(out.dtype) || !fits_access(b_.machine(), in) ||
+      !fits_access(b_.machine(), out)) {
+    return false;
+  }
+  std::vector<BufferId> buffers{in.buffer, out.buffer};
+  auto op =
+      std::get<isa::Activation>(operation_of(group, access(in), access(out), 0, buffers, true));
+  op.with_reduce = true;
+  op.reduce = access(sum);
+  buffers.push_back(sum.buffer);
+  b_.emit(op, isa::Engine::scalar, std::move(buffers));
+  return true;
+}
+
+// A number per partition is negated by an instruction of its own, on one element.
+ScalarOperand MapChain::negated(const ScalarOperand& operand) {
+  if (!operand.per_partition) {
+    return {-operand.value};
+  }
+  const Tile out =
+      b_.scratch(operand.tile.partitions, {}, isa::DType::f32, "negated", operand.tile.partition);
+  b_.tensor_scalar(out, operand.tile, AluOp::multiply, -1.0F);
+  return {out};
+}
+
 Tile MapChain::like(const Tile& tile, isa::DType dtype) {
   std::vector<std::int64_t> extents;
   for (const isa::Dim& dim : tile.dims) {
@@ -277,10 +299,10 @@ Tile MapChain::like(const Tile& tile, isa::DType dtype) {
   return b_.scratch(tile.partitions, extents, dtype, "value between maps", tile.partition);
 }
 
-void MapChain::run(const MapChunk& chunk, const std::optional<Tile>& value, const Tile& out) {
+bool MapChain::run(const MapChunk& chunk, const std::optional<Tile>& value, const Tile& out,
+                   const std::optional<Tile>& sum) {
   if (value || !source_) {
-    go(0, chunk, value, value.has_value(), out);
-    return;
+    return go(0, chunk, value, value.has_value(), out, sum);
   }
   const MapInput input = source_->read(chunk);
   Tile first = input.tile;
@@ -290,12 +312,13 @@ void MapChain::run(const MapChunk& chunk, const std::optional<Tile>& value, cons
       dim.stride = 0;
     }
   }
-  go(0, chunk, first, false, out);
+  return go(0, chunk, first, false, out, sum);
 }
 
 // owned: the value's tile may be overwritten (it is no operand of anything else).
-void MapChain::go(std::size_t begin, const MapChunk& chunk, std::optional<Tile> value, bool owned,
-                  const Tile& out) {
+bool MapChain::go(std::size_t begin, const MapChunk& chunk, std::optional<Tile> value, bool owned,
+                  const Tile& out, const std::optional<Tile>& sum) {
+  bool summed = false;
   std::size_t i = begin;
   while (i < steps_.size()) {
     const Group group = value ? group_at(i, chunk) : Group{i, i, {}, {}, {}};
@@ -308,7 +331,10 @@ void MapChain::go(std::size_t begin, const MapChunk& chunk, std::optional<Tile> 
       to = owned && value->dtype == last.dtype ? *value : like(out, last.dtype);
     }
     const isa::SourceId before = b_.charge(last.source);
-    if (group.end > i) {
+    if (group.end > i && group.end == steps_.size() && sum &&
+        emit_summing(group, to, *value, *sum)) {
+      summed = true;
+    } else if (group.end > i) {
       emit_group(group, to, *value);
     } else {
       Step& step = steps_[i];
@@ -335,6 +361,7 @@ void MapChain::go(std::size_t begin, const MapChunk& chunk, std::optional<Tile> 
     owned = true;
     i = end;
   }
+  return summed;
 }
 
 bool MapChain::absorb(const MapChunk& chunk, const Tile& value, std::size_t first) {
@@ -387,7 +414,7 @@ bool MapChain::absorb(const MapChunk& chunk, const Tile& value, std::size_t firs
 }
 
 void MapChain::run_rest(const MapChunk& chunk, const Tile& value, const Tile& out) {
-  go(absorbed_, chunk, value, true, out);
+  (void)go(absorbed_, chunk, value, true, out);
   if (absorbed_ == steps_.size() && value.buffer != out.buffer) {
     b_.copy(out, value);
   }
@@ -429,7 +456,7 @@ class ChainEpilogue : public Epilogue {
     if (absorbed) {
       chain_.run_rest(chunk, tile, out);
     } else {
-      chain_.run(chunk, tile, out);
+      (void)chain_.run(chunk, tile, out);
     }
     b_.finish(result, region, out);
   }

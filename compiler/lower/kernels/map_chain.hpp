@@ -30,7 +30,10 @@ class MapChain {
 
   // Runs the chain on a chunk. value: the producer's piece, with the output's dims (none: the first step reads). out: where the
   // result goes; value may be the same tile.
-  void run(const MapChunk& chunk, const std::optional<Tile>& value, const Tile& out);
+  // sum: one element per partition that is to take the sum of the result. Returns whether it does: if the last
+  // instruction can add up what it makes.
+  bool run(const MapChunk& chunk, const std::optional<Tile>& value, const Tile& out,
+           const std::optional<Tile>& sum = std::nullopt);
 
   // If all that has been written to the producer's tile since `first` are copies, they become the chain's first
   // instruction: true if that was possible; then the chain goes on behind it.
@@ -59,12 +62,16 @@ class MapChain {
   [[nodiscard]] bool extend(Group& group, Step& step, const MapChunk& chunk);
   [[nodiscard]] Group group_at(std::size_t begin, const MapChunk& chunk);
   [[nodiscard]] std::size_t static_group() const;
-  void go(std::size_t begin, const MapChunk& chunk, std::optional<Tile> value, bool owned,
-          const Tile& out);
+  bool go(std::size_t begin, const MapChunk& chunk, std::optional<Tile> value, bool owned,
+          const Tile& out, const std::optional<Tile>& sum = std::nullopt);
   void emit_group(const Group& group, const Tile& out, const Tile& in);
+  [[nodiscard]] bool emit_summing(const Group& group, const Tile& out, const Tile& in,
+                                  const Tile& sum);
+  [[nodiscard]] ScalarOperand negated(const ScalarOperand& operand);
   [[nodiscard]] isa::Operation operation_of(const Group& group, const isa::Access& in,
                                             const isa::Access& out, int first_partition,
-                                            std::vector<BufferId>& buffers) const;
+                                            std::vector<BufferId>& buffers,
+                                            bool activation = false) const;
   [[nodiscard]] Tile like(const Tile& tile, isa::DType dtype);
 
   Builder& b_;

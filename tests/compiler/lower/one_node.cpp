@@ -97,6 +97,7 @@ Laid lay(const Trial& trial) {
   out.residency.fusion = no_fusion(out.laid);
   out.residency.resident.resize(tensors, 0);
   out.residency.root.resize(tensors);
+  out.residency.window.resize(tensors);
   for (const TensorId id : graph.tensors.ids()) {
     out.residency.root[id] = id;
   }

@@ -1,0 +1,380 @@
+#include "compiler/lower/strip.hpp"
+
+#include <algorithm>
+#include <queue>
+#include <set>
+
+#include "compiler/layout/configurations.hpp"
+#include "compiler/lower/builder.hpp"
+#include "compiler/lower/storage.hpp"
+#include "compiler/lower/strip_region.hpp"
+
+namespace systole::lower {
+namespace {
+
+using graph::NodeId;
+using graph::TensorId;
+
+constexpr char strip_mark = '#';
+
+std::size_t at(int i) {
+  return static_cast<std::size_t>(i);
+}
+
+// Regions and the nodes outside them, each region as one step of the order.
+class Order {
+ public:
+  Order(const layout::LaidGraph& laid, const std::vector<StripRegion>& regions)
+      : laid_(laid), regions_(regions), unit_(laid.graph.nodes.size()) {
+    for (const NodeId node : laid.graph.nodes.ids()) {
+      unit_[node] = node.index();
+    }
+    for (const StripRegion& region : regions) {
+      for (const NodeId node : region.nodes) {
+        unit_[node] = region.nodes.back().index();
+      }
+    }
+  }
+
+  // Units by the index of their last node; empty if they depend on each other in a circle.
+  [[nodiscard]] std::vector<std::size_t> run() const {
+    std::vector<std::set<std::size_t>> after(laid_.graph.nodes.size());
+    std::vector<int> needs(laid_.graph.nodes.size(), 0);
+    for (const NodeId node : laid_.graph.nodes.ids()) {
+      for (const TensorId input : laid_.graph.nodes[node].inputs) {
+        const NodeId maker = laid_.graph.tensors[input].producer;
+        if (maker.valid() && unit_[maker] != unit_[node] &&
+            after[unit_[maker]].insert(unit_[node]).second) {
+          ++needs[unit_[node]];
+        }
+      }
+    }
+    std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready;
+    std::size_t units = 0;
+    for (const NodeId node : laid_.graph.nodes.ids()) {
+      if (unit_[node] == node.index()) {
+        ++units;
+        if (needs[node.index()] == 0) {
+          ready.push(node.index());
+        }
+      }
+    }
+    std::vector<std::size_t> order;
+    while (!ready.empty()) {
+      const std::size_t unit = ready.top();
+      ready.pop();
+      order.push_back(unit);
+      for (const std::size_t next : after[unit]) {
+        if (--needs[next] == 0) {
+          ready.push(next);
+        }
+      }
+    }
+    return order.size() == units ? order : std::vector<std::size_t>();
+  }
+
+ private:
+  const layout::LaidGraph& laid_;
+  const std::vector<StripRegion>& regions_;
+  IdVector<NodeId, std::size_t> unit_;
+};
+
+class Writer {
+ public:
+  explicit Writer(const layout::LaidGraph& laid) : laid_(laid), whole_(laid.graph.tensors.size()) {
+    out_.graph.name = laid.graph.name;
+    out_.graph.output_names = laid.graph.output_names;
+    for (const TensorId tensor : laid.graph.tensors.ids()) {
+      if (laid.graph.tensors[tensor].kind != graph::TensorKind::intermediate) {
+        whole_[tensor] =
+            add_tensor(laid.graph.tensors[tensor], laid.layouts[tensor], laid.storage[tensor]);
+      }
+    }
+    for (const TensorId input : laid.graph.inputs) {
+      out_.graph.inputs.push_back(whole_[input]);
+    }
+  }
+
+  // Replaces an input by a load of it, for all nodes that follow.
+  void load_whole(TensorId tensor) { whole_[tensor] = load(whole_[tensor]); }
+
+  void node(NodeId id) {
+    const graph::Node& n = laid_.graph.nodes[id];
+    std::vector<TensorId> inputs;
+    for (const TensorId input : n.inputs) {
+      inputs.push_back(whole_[input]);
+    }
+    graph::Tensor output = laid_.graph.tensors[n.output];
+    whole_[n.output] =
+        add_node({n.name, n.origin, n.op, inputs, {}}, std::move(output), laid_.layouts[n.output],
+                 laid_.storage[n.output], laid_.mechanisms[id], laid_.predicted[id]);
+  }
+
+  void region(const StripRegion& region) {
+    const std::map<TensorId, TensorId> pins = pin(region);
+    const std::int64_t strips = (region.extent + region.strip - 1) / region.strip;
+    int stages = 0;
+    for (const auto& [node, stage] : region.stages) {
+      stages = std::max(stages, stage + 1);
+    }
+    std::vector<std::map<TensorId, TensorId>> parts(static_cast<std::size_t>(strips), pins);
+    for (std::int64_t turn = 0; turn < strips + stages - 1; ++turn) {
+      for (int stage = stages; stage-- > 0;) {
+        const std::int64_t strip = turn - stage;
+        if (strip >= 0 && strip < strips && stage == 0) {
+          for (const TensorId input : region.loaded) {
+            parts[static_cast<std::size_t>(strip)][input] =
+                load(window(input, region.axes.at(input), span_of(region, strip), strip));
+          }
+        }
+        if (strip >= 0 && strip < strips) {
+          for (const NodeId id : region.nodes) {
+            if (region.stages.at(id) == stage) {
+              strip_of(region, id, strip, parts[static_cast<std::size_t>(strip)]);
+            }
+          }
+        }
+      }
+    }
+    for (const TensorId output : region.outputs) {
+      join(region, output, parts);
+    }
+  }
+
+  layout::LaidGraph take() {
+    for (const TensorId output : laid_.graph.outputs) {
+      out_.graph.outputs.push_back(whole_[output]);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  [[nodiscard]] std::string unique(std::map<std::string, std::int64_t>& taken,
+                                   const std::string& name) {
+    std::string candidate = name;
+    while (!taken.try_emplace(candidate, 1).second) {
+      candidate = name + "." + std::to_string(taken[name]++);
+    }
+    return candidate;
+  }
+
+  TensorId add_tensor(graph::Tensor tensor, const layout::Layout& layout, isa::DType storage) {
+    tensor.name = unique(out_.graph.tensor_names, tensor.name);
+    out_.layouts.add(layout::canonical(layout, tensor.shape));
+    out_.storage.add(storage);
+    return out_.graph.tensors.add(std::move(tensor));
+  }
+
+  TensorId add_node(graph::Node node, graph::Tensor output, const layout::Layout& layout,
+                    isa::DType storage, layout::Mechanism mechanism, std::int64_t predicted) {
+    output.producer = NodeId(out_.graph.nodes.size());
+    node.name = unique(out_.graph.node_names, node.name);
+    node.output = add_tensor(std::move(output), layout, storage);
+    const TensorId id = node.output;
+    out_.graph.nodes.add(std::move(node));
+    out_.mechanisms.add(mechanism);
+    out_.predicted.add(predicted);
+    return id;
+  }
+
+  [[nodiscard]] TensorId load(TensorId tensor) {
+    graph::Tensor copy = out_.graph.tensors[tensor];
+    copy.kind = graph::TensorKind::intermediate;
+    copy.data = nullptr;
+    const std::string name = copy.name;
+    const std::size_t mark = name.rfind(strip_mark);
+    copy.name = mark == std::string::npos ? name + " load"
+                                          : name.substr(0, mark) + " load" + name.substr(mark);
+    const layout::Layout layout = out_.layouts[tensor];
+    const isa::DType storage = out_.storage[tensor];
+    return add_node({copy.name, name, graph::Convert{}, {tensor}, {}}, std::move(copy), layout,
+                    storage, layout::Mechanism::dma, 0);
+  }
+
+  // Operands from HBM that all strips read, loaded once.
+  [[nodiscard]] std::map<TensorId, TensorId> pin(const StripRegion& region) {
+    std::map<TensorId, TensorId> pins;
+    for (const TensorId tensor : region.pinned) {
+      pins[tensor] = load(whole_[tensor]);
+    }
+    return pins;
+  }
+
+  [[nodiscard]] static Span span_of(const StripRegion& region, std::int64_t strip) {
+    const std::int64_t begin = strip * region.strip;
+    return {begin, std::min(region.strip, region.extent - begin)};
+  }
+
+  [[nodiscard]] graph::Tensor part_of(TensorId tensor, int axis, const Span& span,
+                                      std::int64_t strip) const {
+    graph::Tensor part = laid_.graph.tensors[tensor];
+    part.kind = graph::TensorKind::intermediate;
+    part.data = nullptr;
+    part.name += strip_mark + std::to_string(strip);
+    part.shape[at(axis)] = span.extent;
+    return part;
+  }
+
+  // The strip of a tensor that is made outside.
+  [[nodiscard]] TensorId window(TensorId tensor, int axis, const Span& span, std::int64_t strip) {
+    graph::Tensor part = part_of(tensor, axis, span, strip);
+    graph::Slice slice{std::vector<std::int64_t>(part.shape.size(), 0),
+                       std::vector<std::int64_t>(part.shape.size(), 1)};
+    slice.starts[at(axis)] = span.begin;
+    const std::string name = part.name;
+    return add_node({name, name, slice, {whole_[tensor]}, {}}, std::move(part),
+                    laid_.layouts[tensor], laid_.storage[tensor], layout::Mechanism::alias, 0);
+  }
+
+  void strip_of(const StripRegion& region, NodeId id, std::int64_t strip,
+                std::map<TensorId, TensorId>& parts) {
+    const graph::Node& n = laid_.graph.nodes[id];
+    const Span span = span_of(region, strip);
+    std::vector<TensorId> inputs;
+    for (const TensorId input : n.inputs) {
+      const int axis = region.axes.at(input);
+      const auto known = parts.find(input);
+      if (known == parts.end()) {
+        parts[input] = axis < 0 ? whole_[input] : window(input, axis, span, strip);
+      }
+      inputs.push_back(parts.at(input));
+    }
+    parts[n.output] = add_node(
+        {n.name + strip_mark + std::to_string(strip), n.origin, n.op, inputs, {}},
+        part_of(n.output, region.axes.at(n.output), span, strip), laid_.layouts[n.output],
+        laid_.storage[n.output], laid_.mechanisms[id], strip == 0 ? laid_.predicted[id] : 0);
+  }
+
+  void join(const StripRegion& region, TensorId output,
+            const std::vector<std::map<TensorId, TensorId>>& parts) {
+    std::vector<TensorId> pieces;
+    for (const std::map<TensorId, TensorId>& strip : parts) {
+      pieces.push_back(strip.at(output));
+    }
+    const std::string name = laid_.graph.tensors[output].name;
+    whole_[output] = add_node({name, name, graph::Concat{region.axes.at(output)}, pieces, {}},
+                              laid_.graph.tensors[output], laid_.layouts[output],
+                              laid_.storage[output], layout::Mechanism::alias, 0);
+  }
+
+  const layout::LaidGraph& laid_;
+  layout::LaidGraph out_;
+  IdVector<TensorId, TensorId> whole_;  // in the new graph
+};
+
+// Inputs of the graph that several kernels outside of regions read, by the unit that reads them first.
+std::map<std::size_t, std::vector<TensorId>> shared_inputs(const layout::LaidGraph& laid,
+                                                           const Residency& plan,
+                                                           const std::vector<StripRegion>& regions,
+                                                           const isa::Machine& machine, int share) {
+  IdVector<TensorId, std::set<NodeId>> readers(laid.graph.tensors.size());
+  for (const NodeId node : laid.graph.nodes.ids()) {
+    for (const TensorId input : laid.graph.nodes[node].inputs) {
+      readers[input].insert(plan.fusion.host[node]);
+    }
+  }
+  std::set<TensorId> in_regions;
+  for (const StripRegion& region : regions) {
+    in_regions.insert(region.inputs.begin(), region.inputs.end());
+  }
+  std::map<std::size_t, std::vector<TensorId>> out;
+  for (const TensorId input : laid.graph.inputs) {
+    const bool small = resident_bytes(laid, input, machine) <= resident_room(machine, share) / 4;
+    const bool aliased = std::ranges::any_of(readers[input], [&laid](NodeId node) {
+      return laid.mechanisms[node] == layout::Mechanism::alias ||
+             std::holds_alternative<graph::Gather>(laid.graph.nodes[node].op) ||
+             std::holds_alternative<graph::ScatterND>(laid.graph.nodes[node].op);
+    });
+    if (readers[input].size() > 1 && small && !aliased && !in_regions.contains(input) &&
+        graph::elements(laid.graph.tensors[input].shape) > 1) {
+      out[readers[input].begin()->index()].push_back(input);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+bool is_load(const layout::LaidGraph& laid, graph::NodeId node) {
+  const graph::Node& n = laid.graph.nodes[node];
+  return std::holds_alternative<graph::Convert>(n.op) &&
+         laid.mechanisms[node] == layout::Mechanism::dma &&
+         laid.layouts[n.inputs[0]] == laid.layouts[n.output] &&
+         laid.storage[n.inputs[0]] == laid.storage[n.output];
+}
+
+namespace {
+
+// A reduction over the partitions of a converted value reads the value before its conversion, where it can run along
+// with what makes it.
+layout::LaidGraph with_early_reductions(layout::LaidGraph laid, const isa::Machine& machine) {
+  const auto uses = graph::uses(laid.graph);
+  for (const NodeId node : laid.graph.nodes.ids()) {
+    graph::Node& n = laid.graph.nodes[node];
+    if (laid.mechanisms[node] != layout::Mechanism::ones_matmul ||
+        laid.graph.tensors[n.inputs[0]].kind != graph::TensorKind::intermediate ||
+        uses[n.inputs[0]].size() < 2) {
+      continue;
+    }
+    const graph::Node& maker = laid.graph.nodes[laid.graph.tensors[n.inputs[0]].producer];
+    if (std::holds_alternative<graph::Convert>(maker.op) &&
+        layout::accepts(
+            laid.graph, node,
+            {{laid.layouts[maker.inputs[0]]}, laid.layouts[n.output], layout::Mechanism::standard},
+            machine)) {
+      n.inputs[0] = maker.inputs[0];
+      laid.mechanisms[node] = layout::Mechanism::standard;
+    }
+  }
+  return laid;
+}
+
+}  // namespace
+
+layout::LaidGraph strip_mine(const layout::LaidGraph& given, const isa::Machine& machine,
+                             int share) {
+  const layout::LaidGraph laid = with_early_reductions(given, machine);
+  const Residency plan = plan_residency(laid, machine, share);
+  std::vector<StripRegion> regions = plan.spilled.empty()
+                                         ? std::vector<StripRegion>()
+                                         : find_strip_regions(laid, plan, machine, share);
+  std::vector<std::size_t> order;
+  while (!regions.empty() && (order = Order(laid, regions).run()).empty()) {
+    regions.pop_back();
+  }
+  const auto shared = shared_inputs(laid, plan, regions, machine, share);
+  if (regions.empty() && shared.empty()) {
+    return laid;
+  }
+  if (regions.empty()) {
+    order = Order(laid, regions).run();
+  }
+  std::map<std::size_t, const StripRegion*> by_unit;
+  for (const StripRegion& region : regions) {
+    by_unit[region.nodes.back().index()] = &region;
+  }
+  Writer writer(laid);
+  for (const std::size_t unit : order) {
+    if (const auto inputs = shared.find(unit); inputs != shared.end()) {
+      for (const TensorId input : inputs->second) {
+        writer.load_whole(input);
+      }
+    }
+    const auto region = by_unit.find(unit);
+    if (region == by_unit.end()) {
+      writer.node(NodeId(unit));
+    } else {
+      writer.region(*region->second);
+    }
+  }
+  return writer.take();
+}
+
+std::string name_without_strip(const std::string& name) {
+  const std::size_t mark = name.rfind(strip_mark);
+  const bool number = mark != std::string::npos && mark + 1 < name.size() &&
+                      name.find_first_not_of("0123456789", mark + 1) == std::string::npos;
+  return number ? name.substr(0, mark) : name;
+}
+
+}  // namespace systole::lower

@@ -1,0 +1,27 @@
+// Strip mining: values that would not stay in SBUF are made and used one strip at a time.
+//
+// Each region (strip_region) becomes one copy of its operators per strip. A strip of an input is a Slice whose mechanism
+// is alias, and the outputs are Concats of their strips that are aliases too: windows of the whole tensor's storage, so
+// that neither moves anything. Copies of successive strips are interleaved by stages, so that the tensor engine works on
+// one strip while the other engines work on the one before.
+//
+// What several kernels read from HBM is loaded once: strips of a region's inputs, inputs that every strip reads, and
+// inputs of the graph that are small enough. A load is a Convert to the layout that the tensor has already; residency
+// makes it another name of its operand if there is no room for it.
+#pragma once
+
+#include "compiler/lower/stages.hpp"
+
+namespace systole::lower {
+
+// The graph itself if nothing is to be gained.
+[[nodiscard]] layout::LaidGraph strip_mine(const layout::LaidGraph& laid,
+                                           const isa::Machine& machine,
+                                           int share = default_resident_share);
+
+[[nodiscard]] bool is_load(const layout::LaidGraph& laid, graph::NodeId node);
+
+// The name of a node without the number of its strip.
+[[nodiscard]] std::string name_without_strip(const std::string& name);
+
+}  // namespace systole::lower

@@ -1,0 +1,534 @@
+#include "compiler/lower/strip_region.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <set>
+
+#include "compiler/layout/iteration_space.hpp"
+#include "compiler/lower/storage.hpp"
+
+namespace systole::lower {
+namespace {
+
+using graph::NodeId;
+using graph::TensorId;
+
+std::size_t at(int i) {
+  return static_cast<std::size_t>(i);
+}
+
+// The axis of `to` that is this axis of `from` under a reshape: same extent, same elements outside it. -1: none.
+int reshaped_axis(const graph::Shape& from, int axis, const graph::Shape& to) {
+  const auto outside = [](const graph::Shape& shape, std::size_t end) {
+    return std::accumulate(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(end),
+                           std::int64_t{1}, std::multiplies<>());
+  };
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    if (to[i] == from[at(axis)] && outside(to, i) == outside(from, at(axis))) {
+      return static_cast<int>(i);
+    }
+  }
+  return -1;
+}
+
+bool product_work(const layout::LaidGraph& laid, NodeId node) {
+  const layout::Mechanism mechanism = laid.mechanisms[node];
+  return std::holds_alternative<graph::Contraction>(laid.graph.nodes[node].op) ||
+         mechanism == layout::Mechanism::array_transpose ||
+         mechanism == layout::Mechanism::ones_matmul;
+}
+
+constexpr std::size_t largest_region = 256;  // nodes
+
+class Finder {
+ public:
+  Finder(const layout::LaidGraph& laid, const Residency& plan, const isa::Machine& machine,
+         int share)
+      : laid_(laid),
+        plan_(plan),
+        machine_(machine),
+        room_(resident_room(machine, share)),
+        uses_(graph::uses(laid.graph)),
+        is_output_(laid.graph.tensors.size(), 0),
+        taken_(laid.graph.nodes.size(), 0) {
+    for (const TensorId output : laid.graph.outputs) {
+      is_output_[output] = 1;
+    }
+  }
+
+  std::vector<StripRegion> run() {
+    std::vector<StripRegion> out;
+    for (const NodeId node : laid_.graph.nodes.ids()) {
+      const TensorId tensor = laid_.graph.nodes[node].output;
+      if (taken_[node] == 0 && spilled(tensor)) {
+        if (std::optional<StripRegion> region = best_region(tensor)) {
+          for (const NodeId inside : region->nodes) {
+            taken_[inside] = 1;
+          }
+          out.push_back(*std::move(region));
+        }
+      }
+    }
+    return out;
+  }
+
+ private:
+  // An intermediate value that goes through HBM.
+  [[nodiscard]] bool spilled(TensorId tensor) const {
+    const graph::Tensor& t = laid_.graph.tensors[tensor];
+    return t.kind == graph::TensorKind::intermediate && is_output_[tensor] == 0 &&
+           plan_.fusion.inlined[tensor] == 0 && plan_.resident[tensor] == 0 &&
+           plan_.root[tensor] == tensor && !uses_[tensor].empty() && graph::elements(t.shape) > 0;
+  }
+
+  // ---- growing
+
+  struct Growth {
+    std::set<NodeId> nodes;
+    std::map<TensorId, int> axes;
+  };
+
+  [[nodiscard]] const graph::Shape& shape(TensorId tensor) const {
+    return laid_.graph.tensors[tensor].shape;
+  }
+
+  [[nodiscard]] bool may_strip(NodeId node) const {
+    const graph::Op& op = laid_.graph.nodes[node].op;
+    const bool movement =
+        std::holds_alternative<graph::Transpose>(op) || std::holds_alternative<graph::Reshape>(op);
+    return taken_[node] == 0 &&
+           (std::holds_alternative<graph::Contraction>(op) ||
+            std::holds_alternative<graph::Map>(op) || std::holds_alternative<graph::Reduce>(op) ||
+            std::holds_alternative<graph::Convert>(op) ||
+            (movement && laid_.mechanisms[node] == layout::Mechanism::alias));
+  }
+
+  // Axes of the node's operands and result along the iterator of one of them; nothing if it does not reach the result.
+  [[nodiscard]] std::optional<std::vector<int>> axes_along(NodeId node, TensorId known,
+                                                           int axis) const {
+    const graph::Node& n = laid_.graph.nodes[node];
+    if (std::holds_alternative<graph::Reshape>(n.op)) {
+      const bool forward = known == n.inputs[0];
+      const int other = reshaped_axis(shape(known), axis, shape(forward ? n.output : n.inputs[0]));
+      if (other < 0) {
+        return std::nullopt;
+      }
+      return forward ? std::vector{axis, other} : std::vector{other, axis};
+    }
+    const layout::IterationSpace space = layout::iteration_space(laid_.graph, n);
+    std::vector<TensorId> operands = n.inputs;
+    operands.push_back(n.output);
+    int iterator = -1;
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      if (operands[i] == known) {
+        if (iterator >= 0 && space.operands[i][at(axis)] != iterator) {
+          return std::nullopt;  // the same tensor twice, in different roles
+        }
+        iterator = space.operands[i][at(axis)];
+      }
+    }
+    std::vector<int> out;
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      const auto& own = space.operands[i];
+      const auto found = std::ranges::find(own, iterator);
+      const int place = found == own.end() ? -1 : static_cast<int>(found - own.begin());
+      const bool there = place >= 0 && shape(operands[i])[at(place)] == shape(known)[at(axis)];
+      out.push_back(there ? place : -1);
+    }
+    if (out.back() < 0) {
+      return std::nullopt;
+    }
+    if (const auto* reduce = std::get_if<graph::Reduce>(&n.op)) {
+      if (std::ranges::find(reduce->axes, out.front()) != reduce->axes.end()) {
+        return std::nullopt;
+      }
+    }
+    return out;
+  }
+
+  // Adds the node, and behind it all that reads or makes values that would go through HBM. False: not possible; then
+  // the growth is as it was.
+  bool add(Growth& growth, NodeId node, TensorId known) const {
+    if (growth.nodes.contains(node)) {
+      return true;
+    }
+    if (!may_strip(node) || growth.nodes.size() >= largest_region) {
+      return false;
+    }
+    const auto axes = axes_along(node, known, growth.axes.at(known));
+    if (!axes) {
+      return false;
+    }
+    std::vector<TensorId> operands = laid_.graph.nodes[node].inputs;
+    operands.push_back(laid_.graph.nodes[node].output);
+    std::map<TensorId, int> own;
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      const auto place = growth.axes.find(operands[i]);
+      const int axis = (*axes)[i];
+      if ((place != growth.axes.end() && place->second != axis) ||
+          own.try_emplace(operands[i], axis).first->second != axis) {
+        return false;
+      }
+    }
+    growth.nodes.insert(node);
+    std::vector<TensorId> fresh;
+    for (const auto& [operand, axis] : own) {
+      if (growth.axes.try_emplace(operand, axis).second && axis >= 0) {
+        fresh.push_back(operand);
+      }
+    }
+    for (const TensorId tensor : fresh) {
+      follow(growth, tensor);
+    }
+    return true;
+  }
+
+  void follow(Growth& growth, TensorId tensor) const {
+    const graph::Tensor& t = laid_.graph.tensors[tensor];
+    const bool passes =
+        t.kind == graph::TensorKind::intermediate &&
+        (spilled(tensor) || plan_.fusion.inlined[tensor] != 0 || aliases_spilled(tensor));
+    if (!passes) {
+      return;
+    }
+    (void)add(growth, t.producer, tensor);
+    for (const graph::Use& use : uses_[tensor]) {
+      (void)add(growth, use.node, tensor);
+    }
+  }
+
+  [[nodiscard]] bool aliases_spilled(TensorId tensor) const {
+    return plan_.root[tensor] != tensor && spilled(plan_.root[tensor]);
+  }
+
+  // ---- closing: what lies between, and what runs inside the same kernels
+
+  // Nodes outside that depend on the region and that the region depends on; nothing if one of them cannot join.
+  bool close(Growth& growth) const {
+    while (true) {
+      const std::size_t before = growth.nodes.size();
+      const std::size_t first = growth.nodes.begin()->index();
+      const std::size_t last = growth.nodes.rbegin()->index();
+      std::set<TensorId> below;  // values that depend on the region
+      std::vector<std::pair<NodeId, TensorId>> between;
+      std::set<NodeId> reaches;  // from which the region is reached
+      for (std::size_t i = last + 1; i-- > first;) {
+        const NodeId node(i);
+        const bool leads =
+            std::ranges::any_of(uses_[laid_.graph.nodes[node].output], [&](const graph::Use& use) {
+              return growth.nodes.contains(use.node) || reaches.contains(use.node);
+            });
+        if (leads) {
+          reaches.insert(node);
+        }
+      }
+      for (std::size_t i = first; i <= last; ++i) {
+        const NodeId node(i);
+        const graph::Node& n = laid_.graph.nodes[node];
+        const auto from =
+            std::ranges::find_if(n.inputs, [&](TensorId t) { return below.contains(t); });
+        const bool inside = growth.nodes.contains(node);
+        if (inside || from != n.inputs.end()) {
+          below.insert(n.output);
+        }
+        if (!inside && from != n.inputs.end() && reaches.contains(node)) {
+          between.emplace_back(node, *from);
+        }
+      }
+      for (const auto& [node, value] : between) {
+        const auto axis = growth.axes.find(value);
+        if (axis == growth.axes.end() || axis->second < 0 || !add(growth, node, value)) {
+          return false;
+        }
+      }
+      if (growth.nodes.size() == before) {
+        return true;
+      }
+    }
+  }
+
+  // Relabellings at the edge stay outside.
+  void trim(Growth& growth) const {
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const NodeId node : std::vector<NodeId>(growth.nodes.begin(), growth.nodes.end())) {
+        const graph::Node& n = laid_.graph.nodes[node];
+        const bool movement = std::holds_alternative<graph::Transpose>(n.op) ||
+                              std::holds_alternative<graph::Reshape>(n.op);
+        if (movement && (!made_inside(growth, n.inputs[0]) || !read_inside(growth, n.output))) {
+          growth.nodes.erase(node);
+          changed = true;
+        }
+      }
+    }
+  }
+
+  [[nodiscard]] bool made_inside(const Growth& growth, TensorId tensor) const {
+    const graph::Tensor& t = laid_.graph.tensors[tensor];
+    return t.kind == graph::TensorKind::intermediate && growth.nodes.contains(t.producer);
+  }
+  [[nodiscard]] bool read_inside(const Growth& growth, TensorId tensor) const {
+    return std::ranges::any_of(
+        uses_[tensor], [&](const graph::Use& use) { return growth.nodes.contains(use.node); });
+  }
+  [[nodiscard]] bool read_outside(const Growth& growth, TensorId tensor) const {
+    return is_output_[tensor] != 0 ||
+           std::ranges::any_of(uses_[tensor], [&](const graph::Use& use) {
+             return !growth.nodes.contains(use.node);
+           });
+  }
+
+  // ---- judging
+
+  // The least number of the iterator's elements that a window of this tensor may start at; nothing if it can have none.
+  [[nodiscard]] std::optional<std::int64_t> window_step(TensorId tensor, int axis) const {
+    const layout::Layout& layout = laid_.layouts[tensor];
+    const auto place = std::ranges::find(layout.order, axis) - layout.order.begin();
+    if (place >= layout.split) {
+      return 1;
+    }
+    if (place != 0) {
+      return std::nullopt;
+    }
+    std::int64_t inner = 1;
+    for (int i = 1; i < layout.split; ++i) {
+      inner *= shape(tensor)[at(layout.order[at(i)])];
+    }
+    return machine_.partitions / std::gcd(machine_.partitions, inner);
+  }
+
+  // Bytes per partition of a value that only a strip of the iterator exists of.
+  [[nodiscard]] std::int64_t strip_bytes(TensorId tensor, int axis, std::int64_t strip) const {
+    graph::Shape part = shape(tensor);
+    part[at(axis)] = std::min(strip, part[at(axis)]);
+    const View view = view_of(laid_.layouts[tensor], part, true);
+    const std::int64_t blocks = (view.partitions + machine_.partitions - 1) / machine_.partitions;
+    return blocks * view.free * isa::size_of(laid_.storage[tensor]);
+  }
+
+  [[nodiscard]] std::int64_t hbm_bytes(TensorId tensor) const {
+    return graph::elements(shape(tensor)) * isa::size_of(laid_.storage[tensor]);
+  }
+
+  [[nodiscard]] std::optional<StripRegion> region_of(const Growth& growth,
+                                                     std::int64_t extent) const {
+    StripRegion out;
+    out.extent = extent;
+    out.nodes.assign(growth.nodes.begin(), growth.nodes.end());
+    std::set<TensorId> inputs;
+    for (const NodeId node : out.nodes) {
+      const graph::Node& n = laid_.graph.nodes[node];
+      for (const TensorId operand : n.inputs) {
+        out.axes[operand] = growth.axes.at(operand);
+        if (!made_inside(growth, operand)) {
+          inputs.insert(operand);
+        }
+      }
+      out.axes[n.output] = growth.axes.at(n.output);
+      if (read_outside(growth, n.output)) {
+        out.outputs.push_back(n.output);
+      }
+    }
+    out.inputs.assign(inputs.begin(), inputs.end());
+    if (!relabellings_are_inside(growth, out)) {
+      return std::nullopt;
+    }
+    return out;
+  }
+
+  // A window of a tensor is no storage of its own, so that nothing can relabel it.
+  [[nodiscard]] bool relabellings_are_inside(const Growth& growth,
+                                             const StripRegion& region) const {
+    return std::ranges::all_of(region.nodes, [&](NodeId node) {
+      const graph::Node& n = laid_.graph.nodes[node];
+      const bool movement = std::holds_alternative<graph::Transpose>(n.op) ||
+                            std::holds_alternative<graph::Reshape>(n.op);
+      return !movement || (made_inside(growth, n.inputs[0]) && !read_outside(growth, n.inputs[0]) &&
+                           !read_outside(growth, n.output));
+    });
+  }
+
+  void set_stages(StripRegion& region) const {
+    for (const NodeId node : region.nodes) {
+      int stage = 0;
+      const bool product = product_work(laid_, plan_.fusion.host[node]);
+      for (const TensorId operand : laid_.graph.nodes[node].inputs) {
+        const graph::Tensor& t = laid_.graph.tensors[operand];
+        if (t.kind == graph::TensorKind::intermediate && region.stages.contains(t.producer)) {
+          const bool changes = product_work(laid_, plan_.fusion.host[t.producer]) != product;
+          stage = std::max(stage, region.stages[t.producer] + (changes ? 1 : 0));
+        }
+      }
+      region.stages[node] = stage;
+    }
+  }
+
+  // Strips of inputs in HBM that several kernels read are loaded before them.
+  void set_loads(StripRegion& region) const {
+    for (const TensorId input : region.inputs) {
+      std::set<NodeId> readers;
+      for (const graph::Use& use : uses_[input]) {
+        if (region.stages.contains(use.node)) {
+          readers.insert(plan_.fusion.host[use.node]);
+        }
+      }
+      if (region.axes.at(input) >= 0 && plan_.resident[input] == 0 && readers.size() > 1) {
+        region.loaded.push_back(input);
+      }
+    }
+    if (!region.loaded.empty()) {
+      for (auto& [node, stage] : region.stages) {
+        ++stage;
+      }
+    }
+  }
+
+  // Bytes per partition that strips of this size take at once: a value lives from its stage to that of its last reader.
+  [[nodiscard]] std::int64_t live_bytes(const StripRegion& region, std::int64_t strip) const {
+    std::int64_t total = 0;
+    for (const NodeId node : region.nodes) {
+      const TensorId value = laid_.graph.nodes[node].output;
+      if (plan_.fusion.inlined[value] != 0 || plan_.root[value] != value) {
+        continue;
+      }
+      int last = region.stages.at(node);
+      for (const graph::Use& use : uses_[value]) {
+        const auto stage = region.stages.find(use.node);
+        last = stage == region.stages.end() ? last : std::max(last, stage->second);
+      }
+      total +=
+          (last - region.stages.at(node) + 1) * strip_bytes(value, region.axes.at(value), strip);
+    }
+    for (const TensorId input : region.loaded) {
+      int last = 0;
+      for (const graph::Use& use : uses_[input]) {
+        const auto stage = region.stages.find(use.node);
+        last = stage == region.stages.end() ? last : std::max(last, stage->second);
+      }
+      total += (last + 1) * strip_bytes(input, region.axes.at(input), strip);
+    }
+    return total;
+  }
+
+  // Chooses the size of the strips and what is loaded once; returns the bytes that need not go through HBM.
+  [[nodiscard]] std::int64_t size(StripRegion& region) const {
+    std::int64_t step = 1;
+    for (const std::vector<TensorId>& side : {region.inputs, region.outputs}) {
+      for (const TensorId tensor : side) {
+        if (region.axes.at(tensor) >= 0) {
+          const std::optional<std::int64_t> own = window_step(tensor, region.axes.at(tensor));
+          if (!own) {
+            return 0;
+          }
+          step = std::lcm(step, *own);
+        }
+      }
+    }
+    std::int64_t whole = 0;  // read by every strip
+    std::int64_t reloads = 0;
+    std::vector<TensorId> pins;
+    for (const TensorId tensor : region.inputs) {
+      if (region.axes.at(tensor) < 0) {
+        const std::int64_t bytes = resident_bytes(laid_, tensor, machine_);
+        whole += bytes;
+        if (plan_.resident[tensor] == 0 && graph::elements(shape(tensor)) > 1) {
+          pins.push_back(tensor);
+          reloads += hbm_bytes(tensor);
+        }
+      }
+    }
+    const bool pin = whole <= room_ / 2;
+    std::int64_t room = room_ - (pin ? whole : 0);
+    if (live_bytes(region, step) > room) {
+      return 0;
+    }
+    constexpr std::int64_t fewest =
+        8;  // strips, so that little time passes before all engines work
+    region.strip = step;
+    while (2 * region.strip * fewest <= region.extent &&
+           live_bytes(region, 2 * region.strip) <= room) {
+      region.strip *= 2;
+    }
+    if (region.strip >= region.extent) {
+      return 0;
+    }
+    const std::int64_t strips = (region.extent + region.strip - 1) / region.strip;
+    if (pin) {
+      region.pinned = pins;
+    } else {
+      reloads *= strips - 1;
+    }
+    std::int64_t saved = 0;
+    for (const NodeId node : region.nodes) {
+      const TensorId value = laid_.graph.nodes[node].output;
+      const bool inside = std::ranges::find(region.outputs, value) == region.outputs.end();
+      if (inside && spilled(value)) {
+        saved += hbm_bytes(value) * (1 + static_cast<std::int64_t>(uses_[value].size()));
+      }
+    }
+    return saved - (pin ? 0 : reloads);
+  }
+
+  [[nodiscard]] std::optional<StripRegion> best_region(TensorId seed) {
+    std::optional<StripRegion> best;
+    std::int64_t most = 0;
+    for (std::size_t axis = 0; axis < shape(seed).size(); ++axis) {
+      const auto along = static_cast<int>(axis);
+      if (shape(seed)[axis] < 2 || failed_.contains({seed, along})) {
+        continue;
+      }
+      Growth growth;
+      growth.axes[seed] = along;
+      std::optional<StripRegion> region = grown(growth, seed);
+      const std::int64_t saved = region ? size(*region) : 0;
+      if (saved > most) {
+        most = saved;
+        best = std::move(region);
+      } else if (saved <= 0) {
+        // From any of its other values it would be the same region.
+        failed_.insert(growth.axes.begin(), growth.axes.end());
+      }
+    }
+    return best;
+  }
+
+  [[nodiscard]] std::optional<StripRegion> grown(Growth& growth, TensorId seed) const {
+    if (!add(growth, laid_.graph.tensors[seed].producer, seed)) {
+      return std::nullopt;
+    }
+    follow(growth, seed);
+    if (!close(growth)) {
+      return std::nullopt;
+    }
+    const std::int64_t extent = shape(seed)[at(growth.axes.at(seed))];
+    trim(growth);
+    if (growth.nodes.size() < 2) {
+      return std::nullopt;
+    }
+    std::optional<StripRegion> region = region_of(growth, extent);
+    if (region) {
+      set_stages(*region);
+      set_loads(*region);
+    }
+    return region;
+  }
+
+  const layout::LaidGraph& laid_;
+  const Residency& plan_;
+  const isa::Machine& machine_;
+  std::int64_t room_;
+  IdVector<TensorId, std::vector<graph::Use>> uses_;
+  IdVector<TensorId, std::uint8_t> is_output_;
+  IdVector<NodeId, std::uint8_t> taken_;
+  std::set<std::pair<TensorId, int>> failed_;  // values and axes along which nothing is gained
+};
+
+}  // namespace
+
+std::vector<StripRegion> find_strip_regions(const layout::LaidGraph& laid, const Residency& plan,
+                                            const isa::Machine& machine, int share) {
+  return Finder(laid, plan, machine, share).run();
+}
+
+}  // namespace systole::lower

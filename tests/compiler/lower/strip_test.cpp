@@ -1,0 +1,173 @@
+#include "compiler/lower/strip.hpp"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "compiler/layout/apply.hpp"
+#include "compiler/layout/state.hpp"
+#include "compiler/passes/passes.hpp"
+#include "compiler/solver/strategy.hpp"
+#include "isa/base/random.hpp"
+#include "tests/compiler/lower/kernel_harness.hpp"
+#include "tests/support/random_graph.hpp"
+
+namespace systole::test {
+namespace {
+
+using graph::Map;
+using graph::MapFunction;
+using graph::ReduceFunction;
+using graph::TensorId;
+
+struct Named {
+  graph::Graph graph;
+  TensorId output;
+};
+
+TensorId softmax(graph::Graph& g, TensorId x) {
+  const int last = static_cast<int>(g.tensors[x].shape.size()) - 1;
+  const TensorId largest =
+      graph::add_node(g, "largest", graph::Reduce{ReduceFunction::max, {last}, true}, {x});
+  const TensorId shifted = graph::add_node(g, "shifted", Map{MapFunction::subtract}, {x, largest});
+  const TensorId e = graph::add_node(g, "e", Map{MapFunction::exp}, {shifted});
+  const TensorId sum =
+      graph::add_node(g, "sum", graph::Reduce{ReduceFunction::sum, {last}, true}, {e});
+  return graph::add_node(g, "shares", Map{MapFunction::divide}, {e, sum});
+}
+
+// softmax(q k^T / 2) v, `heads` times.
+graph::Graph attention(std::int64_t heads, std::int64_t tokens, std::int64_t keys, std::int64_t d) {
+  graph::Graph g;
+  g.name = "attention";
+  const auto input = [&](const std::string& name, std::int64_t n) {
+    return graph::add_input(g, name, graph::ElementType::f32, {heads, n, d});
+  };
+  const TensorId q = input("q", tokens);
+  const TensorId k = input("k", keys);
+  const TensorId v = input("v", keys);
+  const TensorId half = graph::add_constant(g, "half", [] {
+    graph::Array a = graph::make_array(graph::ElementType::f32, {});
+    graph::set(a, 0, 0.5);
+    return a;
+  }());
+  const TensorId scores =
+      graph::add_node(g, "scores", graph::Contraction{{0, 1, 3}, {0, 2, 3}, {0, 1, 2}}, {q, k});
+  const TensorId scaled = graph::add_node(g, "scaled", Map{MapFunction::multiply}, {scores, half});
+  const TensorId shares = softmax(g, scaled);
+  const TensorId y =
+      graph::add_node(g, "mixed", graph::Contraction{{0, 1, 2}, {0, 2, 3}, {0, 1, 3}}, {shares, v});
+  g.outputs = {y};
+  g.output_names = {"y"};
+  return passes::canonicalize(std::move(g));
+}
+
+// gelu(x a) b
+graph::Graph feed_forward(std::int64_t tokens, std::int64_t width, std::int64_t inner) {
+  graph::Graph g;
+  g.name = "feed_forward";
+  const TensorId x = graph::add_input(g, "x", graph::ElementType::f32, {tokens, width});
+  const TensorId a = graph::add_input(g, "a", graph::ElementType::f32, {width, inner});
+  const TensorId b = graph::add_input(g, "b", graph::ElementType::f32, {inner, width});
+  const graph::Contraction product{{0, 2}, {2, 1}, {0, 1}};
+  const TensorId h = graph::add_node(g, "hidden", product, {x, a});
+  const TensorId active = graph::add_node(g, "active", Map{MapFunction::gelu}, {h});
+  const TensorId y = graph::add_node(g, "y", product, {active, b});
+  g.outputs = {y};
+  g.output_names = {"y"};
+  return g;
+}
+
+solver::Assignment random_assignment(const solver::Problem& problem, Random& random) {
+  solver::Assignment out;
+  for (const solver::Operator& op : problem.operators) {
+    out.row.add(static_cast<int>(random.integer(0, static_cast<std::int64_t>(op.rows.size()) - 1)));
+  }
+  return out;
+}
+
+struct Counts {
+  int compared = 0;
+  int stripped = 0;
+};
+
+// Random legal layouts of the graph; values against the reference.
+void compare(const graph::Graph& graph, const std::string& machine_name, int assignments,
+             layout::Precision precision, const Tolerance& tolerance, Counts& counts,
+             std::uint64_t seed = 1) {
+  const isa::Machine machine = isa::read_machine(machine_name);
+  const layout::CostModel costs = layout::read_cost_model(machine_name + ".analytic");
+  const auto inputs = random_inputs(graph, seed);
+  const layout::Statement statement =
+      layout::state_problem(graph, layout::storage_types(graph, precision), machine, costs);
+  Random random(seed);
+  for (int i = 0; i < assignments; ++i) {
+    const solver::Assignment assignment = random_assignment(statement.problem, random);
+    if (solver::evaluate(statement.problem, assignment) >= solver::infinity) {
+      continue;
+    }
+    const layout::LaidGraph laid = layout::apply(graph, statement, assignment);
+    const bool stripped =
+        lower::strip_mine(laid, machine).graph.nodes.size() > laid.graph.nodes.size();
+    const std::string fault = fault_of(laid, inputs, machine, tolerance);
+    CHECK_MESSAGE(fault.empty(), fmt::format("{} on {} seed {} assignment {}: {}", graph.name,
+                                             machine_name, seed, i, fault));
+    ++counts.compared;
+    counts.stripped += stripped ? 1 : 0;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("composites in strips give the reference's values in every layout") {
+  Counts counts;
+  for (const auto& [tokens, keys] :
+       {std::pair<std::int64_t, std::int64_t>{200, 64}, {129, 40}, {31, 100}}) {
+    compare(attention(1, tokens, keys, 8), "toy", 40, layout::Precision::fp32, {2e-3, 1e-3},
+            counts);
+  }
+  compare(attention(3, 90, 33, 8), "toy", 40, layout::Precision::fp32, {2e-3, 1e-3}, counts);
+  compare(feed_forward(127, 16, 70), "toy", 40, layout::Precision::fp32, {2e-3, 1e-3}, counts);
+  CHECK(counts.compared > 100);
+  CHECK(counts.stripped > counts.compared / 4);
+}
+
+TEST_CASE("random graphs that outgrow SBUF give the reference's values in strips") {
+  Counts counts;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    RandomGraphOptions options;
+    options.seed = seed;
+    options.nodes = 8;
+    options.families = continuous_families();
+    options.max_elements = 30000;
+    options.max_products = 2000000;
+    options.extents = {1, 3, 9, 33, 129, 200};
+    compare(random_graph(options), "toy", 2, layout::Precision::fp32, {2e-3, 1e-3}, counts, seed);
+  }
+  CHECK(counts.stripped > 10);
+}
+
+TEST_CASE("scores in strips never reach HBM") {
+  const graph::Graph graph = attention(1, 200, 64, 8);
+  const isa::Machine machine = isa::read_machine("toy");
+  const layout::Statement statement =
+      layout::state_problem(graph, layout::storage_types(graph, layout::Precision::fp32), machine,
+                            layout::read_cost_model("toy.analytic"));
+  const solver::Result result =
+      solver::solve(*solver::find_strategy("greedy"), statement.problem, {});
+  const layout::LaidGraph laid = layout::apply(graph, statement, result.assignment);
+  const auto stored = [&](const layout::LaidGraph& lowered) {
+    std::int64_t bytes = 0;
+    const lower::TileProgram program =
+        lower::tile(lowered, lower::plan_residency(lowered, machine), machine);
+    for (const isa::HbmTensor& tensor : program.tensors) {
+      bytes += tensor.role == isa::Role::scratch ? isa::storage_bytes(tensor) : 0;
+    }
+    return bytes;
+  };
+  CHECK(stored(laid) >= 200 * 64 * 4);
+  CHECK(stored(lower::strip_mine(laid, machine)) < 200 * 64 * 4);
+}
+
+}  // namespace systole::test

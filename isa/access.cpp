@@ -149,9 +149,13 @@ std::int64_t rows(const DmaAccess& source, const DmaAccess& destination) {
 }
 
 ByteRange byte_range(const Access& access) {
+  if (access.rank == 1 && access.dims[0].stride == 1) {  // by far the most frequent
+    return {access.offset,
+            access.offset + std::int64_t{access.dims[0].extent} * size_of(access.dtype)};
+  }
   ByteRange touched;
   for (int d = 0; d < access.rank; ++d) {
-    const Dim& dim = access.dims[static_cast<std::size_t>(d)];
+    const AccessDim& dim = access.dims[static_cast<std::size_t>(d)];
     extend(touched, dim.stride, dim.extent);
   }
   return bytes_of(touched, access.offset, access.dtype);

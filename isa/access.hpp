@@ -13,6 +13,7 @@
 #include <array>
 #include <cstdint>
 
+#include "isa/base/error.hpp"
 #include "isa/base/id.hpp"
 #include "isa/dtype.hpp"
 
@@ -29,6 +30,23 @@ struct Dim {
   bool operator==(const Dim&) const = default;
 };
 
+// The same in an instruction's width: 16 bits each, as the machine encodes them. Made from a Dim that fits.
+class AccessDim {
+ public:
+  constexpr AccessDim() = default;
+  AccessDim(std::int32_t the_stride, std::int32_t the_extent)
+      : stride(static_cast<std::int16_t>(the_stride)),
+        extent(static_cast<std::uint16_t>(the_extent)) {
+    check(stride == the_stride && extent == the_extent, "an access pattern exceeds 16 bits");
+  }
+  AccessDim(const Dim& dim) : AccessDim(dim.stride, dim.extent) {}
+  constexpr operator Dim() const { return {stride, extent}; }
+  bool operator==(const AccessDim&) const = default;
+
+  std::int16_t stride = 1;
+  std::uint16_t extent = 1;
+};
+
 struct Access {
   static constexpr int max_rank = 4;
 
@@ -38,7 +56,7 @@ struct Access {
   std::int16_t partitions = 1;
   std::int8_t rank = 0;     // used entries of dims; 0 = one element per partition
   std::int32_t offset = 0;  // bytes from the start of the partition
-  std::array<Dim, max_rank> dims{};
+  std::array<AccessDim, max_rank> dims{};
 
   bool operator==(const Access&) const = default;
 };

@@ -77,12 +77,12 @@ namespace systole::isa {
 
 template <class F>
 void for_each_access(Operation& operation, F&& f) {
-  std::visit([&f](auto& op) { detail::operation_accesses(op, f); }, operation);
+  visit([&f](auto& op) { detail::operation_accesses(op, f); }, operation);
 }
 
 template <class F>
 void for_each_access(const Operation& operation, F&& f) {
-  std::visit([&f](const auto& op) { detail::operation_accesses(op, f); }, operation);
+  visit([&f](const auto& op) { detail::operation_accesses(op, f); }, operation);
 }
 
 }  // namespace systole::isa

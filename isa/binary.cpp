@@ -19,7 +19,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr std::string_view magic("SYSTOLE\0", 8);
-constexpr std::uint32_t format_version = 1;
+constexpr std::uint32_t format_version = 2;
 constexpr std::size_t header_bytes = 32;
 
 // ---- One archive shape for both directions: value(x) writes x, or reads it.
@@ -57,8 +57,8 @@ class Writer {
   }
   void rank(const std::int8_t& rank, int) { value(rank); }
   void operation(const Operation& operation);
-  template <class T>
-  void list(const std::vector<T>& values, std::size_t limit);
+  template <class List>
+  void list(const List& values, std::size_t limit);
 
   [[nodiscard]] std::vector<std::byte> take() { return std::move(bytes_); }
   [[nodiscard]] std::span<std::byte> bytes() { return bytes_; }
@@ -140,8 +140,8 @@ class Reader {
     }
   }
   void operation(Operation& operation);
-  template <class T>
-  void list(std::vector<T>& values, std::size_t limit);
+  template <class List>
+  void list(List& values, std::size_t limit);
   [[nodiscard]] bool at_end() const { return at_ == bytes_.size(); }
 
  private:
@@ -257,18 +257,18 @@ constexpr std::size_t least_bytes() {
   }
 }
 
-template <class T>
-void Writer::list(const std::vector<T>& values, std::size_t limit) {
+template <class List>
+void Writer::list(const List& values, std::size_t limit) {
   check(values.size() <= limit, "a list of a program is too long for the container");
   count(values.size());
-  for (const T& v : values) {
+  for (const auto& v : values) {
     transfer(*this, v);
   }
 }
 
-template <class T>
-void Reader::list(std::vector<T>& values, std::size_t limit) {
-  const std::size_t n = count(least_bytes<T>());
+template <class List>
+void Reader::list(List& values, std::size_t limit) {
+  const std::size_t n = count(least_bytes<std::remove_cvref_t<decltype(values[0])>>());
   if (n > limit) {
     fail("a list is too long");
   }
@@ -279,13 +279,13 @@ void Reader::list(std::vector<T>& values, std::size_t limit) {
 
 void Writer::operation(const Operation& operation) {
   value(static_cast<std::uint8_t>(operation.index()));
-  std::visit([this](const auto& op) { transfer_members(*this, op); }, operation);
+  visit([this](const auto& op) { transfer_members(*this, op); }, operation);
 }
 
 void Reader::operation(Operation& operation) {
   std::uint8_t kind = 0;
   value(kind);
-  if (kind >= std::variant_size_v<Operation>) {
+  if (kind >= std::variant_size_v<Operations>) {
     fail("unknown instruction");
   }
   std::uint8_t index = 0;

@@ -71,7 +71,7 @@ void Cursor::dims(A& access, F&& stride) {
       fail(fmt::format("an access pattern has at most {} dims", access.dims.size()),
            "merge dims or split the instruction");
     }
-    access.dims[d].extent = integer<std::int32_t>();
+    value(access.dims[d].extent);
     expect(":");
     stride(access.dims[d]);
     ++d;
@@ -100,7 +100,7 @@ void Cursor::value(Access& access) {
   access.partitions = integer<std::int16_t>();
   expect("]@");
   access.offset = integer<std::int32_t>();
-  dims(access, [this](Dim& dim) { dim.stride = integer<std::int32_t>(); });
+  dims(access, [this](AccessDim& dim) { value(dim.stride); });
 }
 
 void Cursor::value(DmaAccess& access) {

@@ -45,7 +45,8 @@ constexpr auto table(Of<LoadStationary>) {
   using S = LoadStationary;
   return Table{"load_stationary", "loads stationary[K, M] into the array",
                std::tuple{Member{"stationary", &S::stationary, Show::always},
-                          Member{"column", &S::column, Show::when_set}}};
+                          Member{"column", &S::column, Show::when_set},
+                          Member{"double_row", &S::double_row, Show::when_set}}};
 }
 
 constexpr auto table(Of<Multiply>) {
@@ -55,7 +56,8 @@ constexpr auto table(Of<Multiply>) {
       std::tuple{Member{"moving", &S::moving, Show::always}, Member{"out", &S::out, Show::always},
                  Member{"accumulate", &S::accumulate, Show::when_set},
                  Member{"transpose_mode", &S::transpose_mode, Show::when_set},
-                 Member{"zero_one", &S::zero_one, Show::when_set}}};
+                 Member{"zero_one", &S::zero_one, Show::when_set},
+                 Member{"double_row", &S::double_row, Show::when_set}}};
 }
 
 constexpr auto table(Of<TensorTensor>) {
@@ -260,7 +262,7 @@ constexpr auto table(Of<Nop>) {
 template <class F>
 constexpr void for_each_operation(F&& f) {
   const auto call = [&f]<class... S>(std::type_identity<std::variant<S...>>) { (f(Of<S>{}), ...); };
-  call(std::type_identity<Operation>{});
+  call(std::type_identity<Operations>{});
 }
 
 // f(member) for every row of the table of S.

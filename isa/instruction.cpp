@@ -124,9 +124,16 @@ unsigned engines_of(const Nop&, bool) {
 
 }  // namespace
 
+std::int64_t columns_of(const LoadStationary& load) {
+  return free_elements(load.stationary) / (load.double_row ? 2 : 1);
+}
+std::int64_t columns_of(const Multiply& multiply) {
+  return free_elements(multiply.moving) / (multiply.double_row ? 2 : 1);
+}
+
 bool executes_on(const Operation& operation, Engine engine, bool scalar_copy) {
   const unsigned engines =
-      std::visit([scalar_copy](const auto& op) { return engines_of(op, scalar_copy); }, operation);
+      visit([scalar_copy](const auto& op) { return engines_of(op, scalar_copy); }, operation);
   if ((engines & bit(engine)) == 0U) {
     return false;
   }
@@ -134,9 +141,8 @@ bool executes_on(const Operation& operation, Engine engine, bool scalar_copy) {
 }
 
 std::string_view name_of(const Operation& operation) {
-  return std::visit(
-      [](const auto& op) { return table(Of<std::remove_cvref_t<decltype(op)>>{}).name; },
-      operation);
+  return visit([](const auto& op) { return table(Of<std::remove_cvref_t<decltype(op)>>{}).name; },
+               operation);
 }
 
 std::string_view name_of(Engine engine) {

@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "isa/access.hpp"
+#include "isa/base/one_of.hpp"
+#include "isa/base/short_list.hpp"
 
 namespace systole::isa {
 
@@ -49,9 +51,14 @@ struct Scalar {
 // Loads stationary[K partitions, M free] (SBUF) into rows partition..partition+K-1 and columns column..column+M-1 of
 // the array. It stays until overwritten. K, M <= array rows/columns; row and column starts follow the tiling rule
 // (multiples of the tile size, hardware.md 1.3).
+//
+// double_row (machines with fp8_double_row, both operands f8e4 or f8e5): every element of the array holds and multiplies a
+// pair. stationary is [K, 2, M] and moving [K, 2, N], the pair's index in the outermost dim: out[M, N] = the sum over K
+// and both of the pair, in one pass. Not with tiles of columns, nor with transpose_mode.
 struct LoadStationary {
   Access stationary;
   std::int16_t column = 0;  // = start partition of the outputs it serves
+  bool double_row = false;
   bool operator==(const LoadStationary&) const = default;
 };
 
@@ -65,6 +72,7 @@ struct Multiply {
   bool accumulate = false;
   bool transpose_mode = false;
   bool zero_one = false;
+  bool double_row = false;
   bool operator==(const Multiply&) const = default;
 };
 
@@ -269,11 +277,13 @@ struct Nop {  // only waits and signals
   bool operator==(const Nop&) const = default;
 };
 
-using Operation =
+// All of them, in the order of the container's codes.
+using Operations =
     std::variant<LoadStationary, Multiply, TensorTensor, TensorScalar, ScalarTensorTensor, TensorReduce, TensorScan,
                  Copy, CopyPredicated, Memset, Reciprocal, Transpose32, Shuffle32, BatchNormStats,
                  BatchNormAggregate, Max8, FindIndex8, MatchReplace8, Activation, Iota, AffineSelect,
                  PartitionReduce, LocalGather, Dma, DmaIndirect, Nop>;
+using Operation = OneOf<Operations>;
 
 struct SemaphoreTag;
 using SemaphoreId = Id<SemaphoreTag>;
@@ -286,14 +296,20 @@ struct SemaphoreWait {  // starts when the semaphore's value >= at_least
   bool operator==(const SemaphoreWait&) const = default;
 };
 
+using WaitList = ShortList<SemaphoreWait>;
+
 struct Instruction {
   Engine engine = Engine::sync;
   SourceId source;
   SemaphoreId signal;  // invalid = none; +1 on completion (DMA: when the transfer is complete)
-  std::vector<SemaphoreWait> waits;
+  WaitList waits;
   Operation operation;
   bool operator==(const Instruction&) const = default;
 };
+
+// Columns that pass: half of the operand's elements per partition where they are pairs.
+[[nodiscard]] std::int64_t columns_of(const LoadStationary& load);
+[[nodiscard]] std::int64_t columns_of(const Multiply& multiply);
 
 // Engines that can execute the operation on this generation, given where its operands lie (GpSimd has no PSUM).
 [[nodiscard]] bool executes_on(const Operation& operation, Engine engine, bool scalar_copy);

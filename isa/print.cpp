@@ -115,7 +115,7 @@ void Printer::dims(const A& access, F&& stride) {
 void Printer::value(const Access& access) {
   add("{}:{}[{}+{}]@{}", enum_name(access.space), enum_name(access.dtype), access.partition,
       access.partitions, access.offset);
-  dims(access, [this](const Dim& dim) { value(dim.stride); });
+  dims(access, [this](const AccessDim& dim) { value(dim.stride); });
 }
 
 void Printer::value(const DmaAccess& access) {
@@ -194,7 +194,7 @@ void Printer::instruction(const Instruction& instruction, Engine stream) {
     id('m', instruction.waits[i].semaphore);
     add(">={}{}", instruction.waits[i].at_least, i + 1 == instruction.waits.size() ? " " : "");
   }
-  std::visit([this](const auto& op) { members(op); }, instruction.operation);
+  visit([this](const auto& op) { members(op); }, instruction.operation);
   if (instruction.signal.valid()) {
     add(" -> ");
     id('m', instruction.signal);

@@ -27,4 +27,10 @@ std::int64_t storage_bytes(const HbmTensor& tensor) {
              : bytes;
 }
 
+std::string source_name(const Program& program, const Instruction& instruction) {
+  const SourceId source = instruction.source;
+  return source.valid() && source.index() < program.sources.size() ? program.sources[source].name
+                                                                   : "no source";
+}
+
 }  // namespace systole::isa

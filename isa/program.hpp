@@ -46,8 +46,8 @@ struct Source {
 
 struct Program {
   std::string name;
-  std::string machine;             // name of the machine it was compiled for
-  std::uint64_t fingerprint = 0;   // of its architecture
+  std::string machine;            // name of the machine it was compiled for
+  std::uint64_t fingerprint = 0;  // of its architecture
   int semaphores = 0;
   IdVector<TensorId, HbmTensor> tensors;
   IdVector<SourceId, Source> sources;
@@ -55,5 +55,8 @@ struct Program {
 
   bool operator==(const Program&) const = default;
 };
+
+// What the instruction serves, for messages; "no source" if it names none.
+[[nodiscard]] std::string source_name(const Program& program, const Instruction& instruction);
 
 }  // namespace systole::isa

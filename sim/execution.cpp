@@ -57,24 +57,29 @@ void Execution::add_fault(FaultKind kind, isa::Engine engine, std::size_t index,
   fault.kind = kind;
   fault.engine = engine;
   fault.instruction = index;
-  fault.source = instruction.source.valid() && instruction.source.index() < program_.sources.size()
-                     ? program_.sources[instruction.source].name
-                     : "no source";
+  fault.source = isa::source_name(program_, instruction);
   fault.text =
       fmt::format("{}: {} instruction {} ({}) of {}: {}", name_of(kind), isa::name_of(engine),
                   index, isa::name_of(instruction.operation), fault.source, problem);
   faults_.push_back(std::move(fault));
 }
 
-bool Execution::perform(isa::Engine engine, std::size_t index) {
-  const isa::Instruction& instruction = program_.streams[static_cast<std::size_t>(engine)][index];
-  if (options_.checks || context_) {
-    if (std::string problem = find_out_of_range(instruction, program_, machine_);
-        !problem.empty()) {
-      add_fault(FaultKind::out_of_range, engine, index, problem);
-      return false;
+bool Execution::in_range() {
+  for (std::size_t e = 0; e < program_.streams.size(); ++e) {
+    const auto& stream = program_.streams[e];
+    for (std::size_t i = 0; i < stream.size(); ++i) {
+      if (const std::string problem = find_out_of_range(stream[i], program_, machine_);
+          !problem.empty()) {
+        add_fault(FaultKind::out_of_range, static_cast<isa::Engine>(e), i, problem);
+        return false;
+      }
     }
   }
+  return true;
+}
+
+bool Execution::perform(isa::Engine engine, std::size_t index) {
+  const isa::Instruction& instruction = program_.streams[static_cast<std::size_t>(engine)][index];
   if (checker_) {
     if (const auto problem = checker_->start(engine, index)) {
       add_fault(problem->kind, engine, index, problem->text);

@@ -19,6 +19,10 @@ class Execution {
   Execution(const isa::Program& program, const isa::Machine& machine, const Inputs& inputs,
             const Options& options);
 
+  // Every operand lies inside its memory and agrees with the others in size, on which all that follows relies. False if
+  // not; then faults() has grown.
+  [[nodiscard]] bool in_range();
+
   // The instruction's waits are satisfied and it starts. False if it was refused; then faults() has
   // grown.
   [[nodiscard]] bool perform(isa::Engine engine, std::size_t index);

@@ -41,20 +41,40 @@ std::string_view name_of(FaultKind kind) {
 
 namespace {
 
-// Semaphores and sources are indexed without further checks everywhere behind this.
-void expect_ids_in_range(const isa::Program& program) {
+// Semaphores are indexed, and operations taken for what their engine can do, without further checks behind this. Empty if
+// all is well.
+std::string find_malformed(const isa::Instruction& instruction, isa::Engine stream,
+                           const isa::Program& program, const isa::Machine& machine) {
+  const auto known = [&program](isa::SemaphoreId id) {
+    return id.index() < static_cast<std::size_t>(program.semaphores);
+  };
+  bool good = !instruction.signal.valid() || known(instruction.signal);
+  for (const isa::SemaphoreWait& wait : instruction.waits) {
+    good = good && known(wait.semaphore);
+  }
+  if (!good) {
+    return "names a semaphore that the program does not have";
+  }
+  return isa::executes_on(instruction.operation, stream, machine.scalar_copy)
+             ? ""
+             : "is nothing that this engine executes";
+}
+
+void expect_well_formed(const isa::Program& program, const isa::Machine& machine) {
+  if (program.semaphores < 0) {
+    throw Error("program " + program.name, "has a negative number of semaphores",
+                "compile it again");
+  }
   for (std::size_t e = 0; e < program.streams.size(); ++e) {
+    const auto engine = static_cast<isa::Engine>(e);
     for (std::size_t i = 0; i < program.streams[e].size(); ++i) {
       const isa::Instruction& instruction = program.streams[e][i];
-      bool good = !instruction.signal.valid() ||
-                  instruction.signal.index() < static_cast<std::size_t>(program.semaphores);
-      for (const isa::SemaphoreWait& wait : instruction.waits) {
-        good = good && wait.semaphore.index() < static_cast<std::size_t>(program.semaphores);
-      }
-      if (!good) {
-        throw Error(fmt::format("program {}, {} instruction {}", program.name,
-                                isa::name_of(static_cast<isa::Engine>(e)), i),
-                    "names a semaphore that the program does not have", "declare more semaphores");
+      if (std::string problem = find_malformed(instruction, engine, program, machine);
+          !problem.empty()) {
+        throw Error(fmt::format("program {}, {} instruction {} ({}) of {}", program.name,
+                                isa::name_of(engine), i, isa::name_of(instruction.operation),
+                                isa::source_name(program, instruction)),
+                    problem, "correct the program; systole compile writes valid ones");
       }
     }
   }
@@ -65,9 +85,14 @@ void expect_ids_in_range(const isa::Program& program) {
 Outcome simulate(const isa::Program& program, const isa::Machine& machine, const Timing& timing,
                  const Inputs& inputs, const Options& options) {
   isa::expect_machine(program, machine);
-  expect_ids_in_range(program);
+  expect_well_formed(program, machine);
   Execution execution(program, machine, inputs, options);
   Outcome outcome;
+  if (!execution.in_range()) {
+    outcome.status = Status::fault;
+    outcome.faults = execution.faults();
+    return outcome;
+  }
   if (options.timing) {
     run_machine(program, machine, timing, execution, options, outcome);
   } else {

@@ -44,10 +44,10 @@ Rings rings_of(const isa::Machine& machine) {
 }
 
 void set_ring(isa::Operation& operation, int ring) {
-  if (auto* dma = std::get_if<isa::Dma>(&operation)) {
+  if (auto* dma = operation.get_if<isa::Dma>()) {
     dma->ring = static_cast<std::uint8_t>(ring);
   } else {
-    std::get<isa::DmaIndirect>(operation).ring = static_cast<std::uint8_t>(ring);
+    operation.get<isa::DmaIndirect>().ring = static_cast<std::uint8_t>(ring);
   }
 }
 
@@ -69,10 +69,10 @@ void place(isa::Operation& operation, const std::vector<BufferId>& buffers,
       shift(access, allocation.offsets[buffers[next++]]);
     }
   };
-  if (auto* dma = std::get_if<isa::Dma>(&operation)) {
+  if (auto* dma = operation.get_if<isa::Dma>()) {
     side(dma->source);
     side(dma->destination);
-  } else if (auto* indirect = std::get_if<isa::DmaIndirect>(&operation)) {
+  } else if (auto* indirect = operation.get_if<isa::DmaIndirect>()) {
     side(indirect->rows_side);
   }
 }

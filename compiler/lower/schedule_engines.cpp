@@ -33,7 +33,7 @@ Shape shape_of(const isa::Operation& operation) {
 }
 
 std::int64_t vector_cycles(const isa::Operation& operation, const Shape& shape) {
-  if (std::holds_alternative<isa::Reciprocal>(operation)) {
+  if (operation.holds<isa::Reciprocal>()) {
     return 8 * shape.elements;
   }
   if (const auto* reduce = std::get_if<isa::TensorReduce>(&operation)) {
@@ -93,13 +93,13 @@ std::optional<isa::Operation> activation_of(const isa::TensorScalar& op) {
 
 std::int64_t estimated_ticks(const isa::Operation& operation, isa::Engine engine,
                              const isa::Machine& machine) {
-  if (const auto* dma = std::get_if<isa::Dma>(&operation)) {
+  if (const auto* dma = operation.get_if<isa::Dma>()) {
     const std::int64_t bytes =
         isa::elements(dma->destination) * isa::size_of(dma->destination.dtype);
     return std::max(bytes * 1000 / dma_bytes_per_ktick,
                     isa::rows(dma->source, dma->destination) * dma_ticks_per_row);
   }
-  if (const auto* indirect = std::get_if<isa::DmaIndirect>(&operation)) {
+  if (const auto* indirect = operation.get_if<isa::DmaIndirect>()) {
     return isa::elements(indirect->rows_side) * isa::size_of(indirect->rows_side.dtype) * 1000 /
            dma_bytes_per_ktick;
   }
@@ -107,7 +107,7 @@ std::int64_t estimated_ticks(const isa::Operation& operation, isa::Engine engine
   const std::int64_t period = ticks_per_cycle[static_cast<std::size_t>(engine)];
   std::int64_t cycles = shape.elements;
   if (engine == isa::Engine::tensor) {
-    const auto* multiply = std::get_if<isa::Multiply>(&operation);
+    const auto* multiply = operation.get_if<isa::Multiply>();
     cycles = multiply == nullptr ? shape.elements / 4
                                  : std::max(isa::free_elements(multiply->moving), shortest);
     return period * cycles *
@@ -132,17 +132,17 @@ std::optional<isa::Operation> as_executed_on(const isa::Operation& operation, is
   if (engine != isa::Engine::scalar) {
     return std::nullopt;
   }
-  if (const auto* copy = std::get_if<isa::Copy>(&operation)) {
+  if (const auto* copy = operation.get_if<isa::Copy>()) {
     return activation_of(*copy);
   }
-  if (const auto* arithmetic = std::get_if<isa::TensorScalar>(&operation)) {
+  if (const auto* arithmetic = operation.get_if<isa::TensorScalar>()) {
     return activation_of(*arithmetic);
   }
   return std::nullopt;
 }
 
 std::optional<isa::Function> table_of(const isa::Operation& operation) {
-  const auto* activation = std::get_if<isa::Activation>(&operation);
+  const auto* activation = operation.get_if<isa::Activation>();
   if (activation == nullptr || activation->function == isa::Function::copy) {
     return std::nullopt;
   }

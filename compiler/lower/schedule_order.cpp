@@ -219,12 +219,11 @@ class Lister {
 }  // namespace
 
 bool is_transfer(const isa::Operation& operation) {
-  return std::holds_alternative<isa::Dma>(operation) ||
-         std::holds_alternative<isa::DmaIndirect>(operation);
+  return operation.holds<isa::Dma>() || operation.holds<isa::DmaIndirect>();
 }
 
 isa::Engine trigger_engine(const isa::Operation& operation, const isa::Machine& machine) {
-  const auto* dma = std::get_if<isa::Dma>(&operation);
+  const auto* dma = operation.get_if<isa::Dma>();
   const bool load = dma != nullptr && dma->source.space == isa::Space::hbm && machine.dma_rings > 1;
   return load ? isa::Engine::sync : isa::Engine::gpsimd;
 }

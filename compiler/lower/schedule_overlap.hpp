@@ -54,10 +54,10 @@ void for_each_touch(const TileInstruction& item, F&& f) {
     const bool on_chip = access.space != isa::Space::hbm;
     f(detail::touch_of(access, write, on_chip ? next() : BufferId()));
   };
-  if (const auto* dma = std::get_if<isa::Dma>(&operation)) {
+  if (const auto* dma = operation.get_if<isa::Dma>()) {
     side(dma->source, false);
     side(dma->destination, true);
-  } else if (const auto* indirect = std::get_if<isa::DmaIndirect>(&operation)) {
+  } else if (const auto* indirect = operation.get_if<isa::DmaIndirect>()) {
     f(detail::whole_tensor(indirect->table.tensor, indirect->scatter));
     side(indirect->rows_side, !indirect->scatter);
   }

@@ -114,7 +114,7 @@ class Builder final : public Joiner {
     if (item.instruction.engine == isa::Engine::tensor) {
       return Lane::tensor;
     }
-    const auto* dma = std::get_if<isa::Dma>(&item.instruction.operation);
+    const auto* dma = item.instruction.operation.get_if<isa::Dma>();
     const bool load = dma != nullptr && dma->source.space == isa::Space::hbm &&
                       dma->destination.space != isa::Space::hbm &&
                       tensors_[dma->source.tensor.index()] == nullptr;

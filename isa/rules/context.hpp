@@ -21,6 +21,7 @@ struct Loaded {
   int column = 0;
   int columns = 0;
   DType dtype = DType::f32;
+  bool double_row = false;
 };
 
 class Context {

@@ -106,17 +106,44 @@ bool covers(const Loaded& a, const Loaded& b) {
          b.column + b.columns <= a.column + a.columns;
 }
 
+// Pairs in every element of the array: [K, 2, columns].
+void double_row(Context& c, std::string_view name, const Access& access) {
+  if (!c.machine.fp8_double_row) {
+    c.report("double_row does not exist on machine \"{}\"", c.machine.name);
+  }
+  if (size_of(access.dtype) != 1) {
+    c.report("{} is {}, double_row takes f8e4 and f8e5", name, name_of(access.dtype));
+  }
+  if (access.rank < 2 || access.dims[0].extent != 2) {
+    c.report("{} has no outermost dim of extent 2, the pair of double_row", name);
+  }
+}
+
+void first_column(Context& c, int column) {
+  if (column != 0) {
+    c.report("double_row excludes tiles of columns, the first one here is {}", column);
+  }
+}
+
 void rules(Context& c, const LoadStationary& op) {
   expect_space(c, "stationary", op.stationary, Space::sbuf);
   if (!is_float(op.stationary.dtype)) {
     c.report("stationary is {}, the array multiplies floating types", name_of(op.stationary.dtype));
   }
-  const auto columns = static_cast<int>(
-      std::min<std::int64_t>(free_elements(op.stationary), c.machine.array_columns + 1));
+  if (op.double_row) {
+    double_row(c, "stationary", op.stationary);
+    first_column(c, op.column);
+  }
+  const auto columns =
+      static_cast<int>(std::min<std::int64_t>(columns_of(op), c.machine.array_columns + 1));
   tile_position(c, "rows", op.stationary.partition, op.stationary.partitions, c.machine.array_rows);
   tile_position(c, "columns", op.column, columns, c.machine.array_columns);
-  const Loaded fresh{op.stationary.partition, op.stationary.partitions, op.column, columns,
-                     op.stationary.dtype};
+  const Loaded fresh{op.stationary.partition,
+                     op.stationary.partitions,
+                     op.column,
+                     columns,
+                     op.stationary.dtype,
+                     op.double_row};
   auto& all = c.loaded;
   all.erase(std::remove_if(all.begin(), all.end(),
                            [&fresh](const Loaded& old) { return covers(fresh, old); }),
@@ -137,10 +164,10 @@ void subtract(std::vector<Loaded>& open, const Loaded& piece) {
     const int left = std::max(r.column, piece.column);
     const int right = std::min(r.column + r.columns, piece.column + piece.columns);
     const std::array<Loaded, 4> sides = {
-        Loaded{r.row, top - r.row, r.column, r.columns, r.dtype},
-        Loaded{bottom, r.row + r.rows - bottom, r.column, r.columns, r.dtype},
-        Loaded{top, bottom - top, r.column, left - r.column, r.dtype},
-        Loaded{top, bottom - top, right, r.column + r.columns - right, r.dtype}};
+        Loaded{r.row, top - r.row, r.column, r.columns, r.dtype, r.double_row},
+        Loaded{bottom, r.row + r.rows - bottom, r.column, r.columns, r.dtype, r.double_row},
+        Loaded{top, bottom - top, r.column, left - r.column, r.dtype, r.double_row},
+        Loaded{top, bottom - top, right, r.column + r.columns - right, r.dtype, r.double_row}};
     std::copy_if(sides.begin(), sides.end(), std::back_inserter(rest),
                  [](const Loaded& side) { return side.rows > 0 && side.columns > 0; });
   }
@@ -154,6 +181,11 @@ void loaded_weights(Context& c, const Loaded& used) {
     if ((weights.dtype == DType::f32) != (used.dtype == DType::f32)) {
       c.report("moving is {}, the loaded weights are {}: f32 pairs with f32 only",
                name_of(used.dtype), name_of(weights.dtype));
+      return false;
+    }
+    if (weights.double_row != used.double_row) {
+      c.report("multiplies {} double_row with weights loaded {} it",
+               used.double_row ? "with" : "without", weights.double_row ? "with" : "without");
       return false;
     }
     return true;
@@ -188,10 +220,17 @@ void rules(Context& c, const Multiply& op) {
   if (!is_float(op.moving.dtype)) {
     c.report("moving is {}, the array multiplies floating types", name_of(op.moving.dtype));
   }
-  free_size(c, "moving", op.moving, 1, c.machine.moving_max);
-  if (free_elements(op.moving) != free_elements(op.out)) {
-    c.report("moving has {} elements per partition, out has {}", free_elements(op.moving),
-             free_elements(op.out));
+  if (op.double_row) {
+    double_row(c, "moving", op.moving);
+    first_column(c, op.out.partition);
+    if (op.transpose_mode) {
+      c.report("double_row excludes transpose_mode");
+    }
+  }
+  if (const std::int64_t n = columns_of(op); n < 1 || n > c.machine.moving_max) {
+    c.report("moving has {} columns, allowed are 1 to {}", n, c.machine.moving_max);
+  } else if (n != free_elements(op.out)) {
+    c.report("moving has {} columns, out has {} elements per partition", n, free_elements(op.out));
   }
   tile_position(c, "rows", op.moving.partition, op.moving.partitions, c.machine.array_rows);
   tile_position(c, "columns", op.out.partition, op.out.partitions, c.machine.array_columns);
@@ -213,7 +252,7 @@ void rules(Context& c, const Multiply& op) {
              op.transpose_mode ? " or a floating type of 2 bytes" : "");
   }
   loaded_weights(c, {op.moving.partition, op.moving.partitions, op.out.partition, op.out.partitions,
-                     op.moving.dtype});
+                     op.moving.dtype, op.double_row});
 }
 
 // ---- Vector engine.
@@ -509,7 +548,7 @@ bool check_member(Context& c, const S& op, const Member<S, T>& member) {
 }  // namespace
 
 void check_operation(Context& context, const Operation& operation) {
-  std::visit(
+  visit(
       [&context](const auto& op) {
         using S = std::remove_cvref_t<decltype(op)>;
         bool sound = true;

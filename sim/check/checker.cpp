@@ -12,10 +12,10 @@ constexpr std::int64_t chip_block = 1024;
 constexpr std::int64_t hbm_block = 8192;
 
 isa::TensorId written_tensor(const isa::Operation& operation) {
-  if (const auto* dma = std::get_if<isa::Dma>(&operation)) {
+  if (const auto* dma = operation.get_if<isa::Dma>()) {
     return dma->destination.space == isa::Space::hbm ? dma->destination.tensor : isa::TensorId();
   }
-  if (const auto* indirect = std::get_if<isa::DmaIndirect>(&operation)) {
+  if (const auto* indirect = operation.get_if<isa::DmaIndirect>()) {
     const isa::DmaAccess& to = indirect->scatter ? indirect->table : indirect->rows_side;
     return to.space == isa::Space::hbm ? to.tensor : isa::TensorId();
   }
@@ -117,34 +117,30 @@ std::optional<Checker::Problem> Checker::check_race(const Access& access,
   }
   const isa::Instruction& instruction =
       program_.streams[static_cast<std::size_t>(other->engine)][other->instruction];
-  const std::string source =
-      instruction.source.valid() && instruction.source.index() < program_.sources.size()
-          ? program_.sources[instruction.source].name
-          : "no source";
   return Problem{
       FaultKind::race,
       fmt::format("{} {}, which {} instruction {} ({}) of {} {}; no semaphore orders them",
                   access.is_write ? "writes" : "reads", describe(footprint),
                   isa::name_of(other->engine), other->instruction,
-                  isa::name_of(instruction.operation), source,
+                  isa::name_of(instruction.operation), isa::source_name(program_, instruction),
                   other->is_write ? "writes" : "reads")};
 }
 
 std::optional<Checker::Problem> Checker::check_array(const isa::Operation& operation) {
-  if (const auto* load = std::get_if<isa::LoadStationary>(&operation)) {
+  if (const auto* load = operation.get_if<isa::LoadStationary>()) {
     const PartitionSet rows =
         partition_range(load->stationary.partition, load->stationary.partitions);
-    const int end = load->column + static_cast<int>(isa::free_elements(load->stationary));
+    const int end = load->column + static_cast<int>(isa::columns_of(*load));
     if (last_load_.covers(rows, load->column, end)) {
       return std::nullopt;
     }
     last_load_ = {rows, load->column, end};
     const auto first = loaded_rows_.begin() + load->column;
-    std::for_each(first, first + isa::free_elements(load->stationary),
+    std::for_each(first, first + isa::columns_of(*load),
                   [&rows](PartitionSet& set) { set.add(rows); });
     return std::nullopt;
   }
-  const auto* multiply = std::get_if<isa::Multiply>(&operation);
+  const auto* multiply = operation.get_if<isa::Multiply>();
   if (multiply == nullptr) {
     return std::nullopt;
   }
@@ -177,7 +173,7 @@ void Checker::note_write(const isa::Operation& operation, const Footprint& footp
       return;
     case isa::Space::psum:
       psum_written_.add(footprint);
-      if (std::holds_alternative<isa::Multiply>(operation)) {
+      if (operation.holds<isa::Multiply>()) {
         psum_started_.add(footprint);
       } else {
         psum_started_.remove(footprint);

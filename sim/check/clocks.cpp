@@ -9,10 +9,10 @@ namespace {
 constexpr std::uint32_t none = 0xffffffffU;
 
 int ring_of(const isa::Operation& operation) {
-  if (const auto* dma = std::get_if<isa::Dma>(&operation)) {
+  if (const auto* dma = operation.get_if<isa::Dma>()) {
     return dma->ring;
   }
-  if (const auto* indirect = std::get_if<isa::DmaIndirect>(&operation)) {
+  if (const auto* indirect = operation.get_if<isa::DmaIndirect>()) {
     return indirect->ring;
   }
   return -1;

@@ -119,8 +119,10 @@ PartitionSet partition_range(int first, int count) {
   };
   const int end = first + count;
   PartitionSet set;
-  set.low = ones(end) & ~ones(first);
-  set.high = ones(end - 64) & ~ones(first - 64);
+  for (std::size_t i = 0; i < set.words.size(); ++i) {
+    const int before = static_cast<int>(i) * 64;
+    set.words[i] = ones(end - before) & ~ones(first - before);
+  }
   return set;
 }
 
@@ -175,7 +177,7 @@ Footprint footprint_of(const isa::DmaAccess& access) {
     }
   }
   if (access.space == isa::Space::hbm) {
-    footprint.partitions.low = 1;
+    footprint.partitions.words[0] = 1;
     set_bytes(footprint, access.offset * size, size, dims);
   } else {
     footprint.partitions = touched;

@@ -13,23 +13,32 @@ namespace systole::sim {
 
 // Partitions as a bit set; HBM uses bit 0.
 struct PartitionSet {
-  static constexpr int capacity = 128;
-  std::uint64_t low = 0;
-  std::uint64_t high = 0;
+  static constexpr int capacity = 256;
+  std::array<std::uint64_t, capacity / 64> words{};
 
   [[nodiscard]] bool meets(const PartitionSet& other) const {
-    return ((low & other.low) | (high & other.high)) != 0;
+    std::uint64_t common = 0;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      common |= words[i] & other.words[i];
+    }
+    return common != 0;
   }
   [[nodiscard]] bool within(const PartitionSet& other) const {
-    return ((low & ~other.low) | (high & ~other.high)) == 0;
+    std::uint64_t outside = 0;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      outside |= words[i] & ~other.words[i];
+    }
+    return outside == 0;
   }
   void add(const PartitionSet& other) {
-    low |= other.low;
-    high |= other.high;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      words[i] |= other.words[i];
+    }
   }
   void remove(const PartitionSet& other) {
-    low &= ~other.low;
-    high &= ~other.high;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      words[i] &= ~other.words[i];
+    }
   }
   bool operator==(const PartitionSet&) const = default;
 };
@@ -104,11 +113,11 @@ void for_each_touch(const isa::Operation& operation, F f) {
       }
     });
   }
-  if (const auto* dma = std::get_if<isa::Dma>(&operation)) {
+  if (const auto* dma = operation.get_if<isa::Dma>()) {
     more = more && f(footprint_of(dma->source), false);
     more = more && (!dma->accumulate || f(footprint_of(dma->destination), false));
     more = more && f(footprint_of(dma->destination), true);
-  } else if (const auto* indirect = std::get_if<isa::DmaIndirect>(&operation)) {
+  } else if (const auto* indirect = operation.get_if<isa::DmaIndirect>()) {
     const Footprint rows = footprint_of(indirect->rows_side);
     const Footprint table = table_footprint(*indirect);
     more = more && f(indirect->scatter ? rows : table, false);

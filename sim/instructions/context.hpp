@@ -22,10 +22,11 @@
 
 namespace systole::sim {
 
-// The stationary operand: weights[row * columns + column].
+// The stationary operand: weights[(row * pairs + pair) * columns + column]. Only double-row loads use pair 1.
 struct Array {
   int rows = 0;
   int columns = 0;
+  int pairs = 1;  // 2 on machines with fp8_double_row
   std::vector<float> weights;
 };
 

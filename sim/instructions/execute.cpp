@@ -7,12 +7,14 @@ namespace systole::sim {
 Context::Context(const isa::Machine& of, Memory& in) : machine(of), memory(in) {
   array.rows = of.array_rows;
   array.columns = of.array_columns;
-  array.weights.resize(
-      static_cast<std::size_t>(of.array_rows) * static_cast<std::size_t>(of.array_columns), 0.0F);
+  array.pairs = of.fp8_double_row ? 2 : 1;
+  array.weights.resize(static_cast<std::size_t>(of.array_rows) *
+                           static_cast<std::size_t>(of.array_columns * array.pairs),
+                       0.0F);
 }
 
 void execute_operation(const isa::Operation& operation, Context& context) {
-  std::visit([&context](const auto& op) { execute(op, context); }, operation);
+  visit([&context](const auto& op) { execute(op, context); }, operation);
 }
 
 void execute(const isa::Nop&, Context&) {}

@@ -9,18 +9,21 @@
 namespace systole::sim {
 namespace {
 
-void pack_moving(const isa::Access& moving, Context& context) {
-  Reader<float> reader(context, moving, 0);
-  const std::int64_t k = moving.partitions;
-  const std::int64_t n = reader.size();
+// Rows of the contraction, in its order: a partition's pair, then the next partition's.
+void pack_moving(const isa::Multiply& op, Context& context) {
+  Reader<float> reader(context, op.moving, 0);
+  const int pairs = op.double_row ? 2 : 1;
+  const std::int64_t k = std::int64_t{op.moving.partitions} * pairs;
+  const std::int64_t n = reader.size() / pairs;
   const std::int64_t panels = (n + panel_columns - 1) / panel_columns;
   auto& packed = context.scratch.moving;
   const auto size = static_cast<std::size_t>(panels * panel_columns * k);
   if (packed.size() < size) {
     packed.resize(size);
   }
-  for (int row = 0; row < moving.partitions; ++row) {
-    const float* values = reader.row(row);
+  const float* values = nullptr;
+  for (std::int64_t row = 0; row < k; ++row) {
+    values = row % pairs == 0 ? reader.row(static_cast<int>(row / pairs)) : values + n;
     for (std::int64_t panel = 0; panel < panels; ++panel) {
       float* to = packed.data() + (panel * k + row) * panel_columns;
       const std::int64_t count = std::min(panel_columns, n - panel * panel_columns);
@@ -32,8 +35,8 @@ void pack_moving(const isa::Access& moving, Context& context) {
 }
 
 const float* weights_of(const isa::Multiply& op, const Context& context) {
-  return context.array.weights.data() + op.moving.partition * context.array.columns +
-         op.out.partition;
+  return context.array.weights.data() +
+         op.moving.partition * context.array.pairs * context.array.columns + op.out.partition;
 }
 
 // out[m, n] = weight[k(n), m] where the moving operand's column n is 1 in row k(n): nothing is
@@ -53,7 +56,8 @@ void pass_through(const isa::Multiply& op, Context& context) {
   Writer<float> out(context, op.out, 1);
   for (int m = 0; m < op.out.partitions; ++m) {
     for (std::size_t n = 0; n < from.size(); ++n) {
-      out.buffer()[n] = from[n] < 0 ? 0.0F : weights[from[n] * context.array.columns + m];
+      out.buffer()[n] =
+          from[n] < 0 ? 0.0F : weights[from[n] * context.array.pairs * context.array.columns + m];
     }
     out.commit(m);
   }
@@ -63,11 +67,16 @@ void pass_through(const isa::Multiply& op, Context& context) {
 
 void execute(const isa::LoadStationary& op, Context& context) {
   Reader<float> reader(context, op.stationary, 0);
+  Array& array = context.array;
+  const std::int64_t columns = isa::columns_of(op);
   for (int k = 0; k < op.stationary.partitions; ++k) {
     const float* values = reader.row(k);
-    float* to = context.array.weights.data() +
-                (op.stationary.partition + k) * context.array.columns + op.column;
-    std::copy(values, values + reader.size(), to);
+    float* to = array.weights.data() + (op.stationary.partition + k) * array.pairs * array.columns +
+                op.column;
+    std::copy(values, values + columns, to);
+    if (op.double_row) {
+      std::copy(values + columns, values + 2 * columns, to + array.columns);
+    }
   }
 }
 
@@ -76,13 +85,15 @@ void execute(const isa::Multiply& op, Context& context) {
     pass_through(op, context);
     return;
   }
-  pack_moving(op.moving, context);
-  const MultiplyShape shape{op.moving.partitions, op.out.partitions, isa::free_elements(op.moving)};
+  pack_moving(op, context);
+  const int pairs = op.double_row ? 2 : 1;
+  const MultiplyShape shape{op.moving.partitions * pairs, op.out.partitions, isa::columns_of(op)};
   const float* weights = weights_of(op, context);
+  const int pitch = context.array.columns * context.array.pairs / pairs;
   const Walk walk = walk_of(op.out);
   if (walk.dense() && op.out.dtype == isa::DType::f32 && walk.offset % 4 == 0) {
     std::byte* first = context.memory.partition(op.out.space, op.out.partition) + walk.offset;
-    multiply_panels(shape, weights, context.array.columns, context.scratch.moving.data(),
+    multiply_panels(shape, weights, pitch, context.scratch.moving.data(),
                     reinterpret_cast<float*>(first), context.memory.pitch(op.out.space) / 4,
                     op.accumulate);
     return;
@@ -92,8 +103,7 @@ void execute(const isa::Multiply& op, Context& context) {
     context.scratch.product.resize(size);
   }
   float* product = context.scratch.product.data();
-  multiply_panels(shape, weights, context.array.columns, context.scratch.moving.data(), product,
-                  shape.n, false);
+  multiply_panels(shape, weights, pitch, context.scratch.moving.data(), product, shape.n, false);
   Reader<float> old(context, op.out, 0);
   Writer<float> out(context, op.out, 1);
   for (int m = 0; m < op.out.partitions; ++m) {

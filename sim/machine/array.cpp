@@ -22,17 +22,17 @@ ArrayClock::Region ArrayClock::region_of(int row, int rows, int column, int colu
 }
 
 ArrayClock::Region ArrayClock::region_of(const isa::Operation& operation) const {
-  if (const auto* load = std::get_if<isa::LoadStationary>(&operation)) {
+  if (const auto* load = operation.get_if<isa::LoadStationary>()) {
     return region_of(load->stationary.partition, load->stationary.partitions, load->column,
-                     static_cast<int>(isa::free_elements(load->stationary)));
+                     static_cast<int>(isa::columns_of(*load)));
   }
-  const auto& multiply = std::get<isa::Multiply>(operation);
+  const auto& multiply = operation.get<isa::Multiply>();
   return region_of(multiply.moving.partition, multiply.moving.partitions, multiply.out.partition,
                    multiply.out.partitions);
 }
 
 Ticks ArrayClock::ready(const isa::Operation& operation) const {
-  const bool load = std::holds_alternative<isa::LoadStationary>(operation);
+  const bool load = operation.holds<isa::LoadStationary>();
   Ticks ready = load ? loader_free_ : Ticks(0);
   if (load && timing_.stationary_background) {
     return ready;
@@ -68,7 +68,7 @@ Ticks ArrayClock::warmed(Ticks stream, Ticks now) {
 
 ArrayClock::Span ArrayClock::start(const isa::Operation& operation, const Cost& cost, Ticks now) {
   const Region region = region_of(operation);
-  if (std::holds_alternative<isa::LoadStationary>(operation)) {
+  if (operation.holds<isa::LoadStationary>()) {
     const Ticks end = now + cost.stream;
     loader_free_ = end;
     for_each_tile(region, [&](std::size_t tile) {

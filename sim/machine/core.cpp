@@ -31,6 +31,7 @@ Core::Core(const isa::Program& program, const isa::Machine& machine, const Timin
               report_,
               options.trace ? &trace_ : nullptr,
               {},
+              0,
               false} {
   due_.fill(never);
   report_.program = program.name;
@@ -132,8 +133,8 @@ void Core::fill_report(Outcome& outcome) {
   report_.microseconds = microseconds(timing, report_.total);
 
   const std::int64_t cells = std::int64_t{machine.array_rows} * machine.array_columns;
-  report_.peak_bound = ticks_of_cycles(timing, isa::Engine::tensor,
-                                       (report_.multiply_accumulates + cells - 1) / cells);
+  report_.peak_bound =
+      ticks_of_cycles(timing, isa::Engine::tensor, (shared_.cell_cycles + cells - 1) / cells);
   report_.bandwidth_bound =
       ticks_of_ns(timing, static_cast<double>(report_.hbm_read_bytes + report_.hbm_written_bytes) /
                               timing.hbm_bytes_per_ns);

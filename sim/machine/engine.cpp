@@ -10,17 +10,16 @@ namespace systole::sim {
 namespace {
 
 bool is_transfer(const isa::Operation& operation) {
-  return std::holds_alternative<isa::Dma>(operation) ||
-         std::holds_alternative<isa::DmaIndirect>(operation);
+  return operation.holds<isa::Dma>() || operation.holds<isa::DmaIndirect>();
 }
 
 bool is_control(const isa::Operation& operation) {
-  return is_transfer(operation) || std::holds_alternative<isa::Nop>(operation);
+  return is_transfer(operation) || operation.holds<isa::Nop>();
 }
 
 // The function whose table an operation needs. A copy needs none.
 std::optional<isa::Function> table_of(const isa::Operation& operation) {
-  const auto* activation = std::get_if<isa::Activation>(&operation);
+  const auto* activation = operation.get_if<isa::Activation>();
   if (activation == nullptr || activation->function == isa::Function::copy) {
     return std::nullopt;
   }
@@ -214,9 +213,10 @@ void Engine::count(const isa::Instruction& instruction, Ticks begin, Ticks end) 
   if (which_ != isa::Engine::sync) {
     shared_.attribution.serve(static_cast<int>(which_), instruction.source, begin, end);
   }
-  if (const auto* multiply = std::get_if<isa::Multiply>(&instruction.operation)) {
-    shared_.report.multiply_accumulates += isa::free_elements(multiply->moving) *
-                                           multiply->moving.partitions * multiply->out.partitions;
+  if (const auto* multiply = instruction.operation.get_if<isa::Multiply>()) {
+    const std::int64_t cells = std::int64_t{multiply->moving.partitions} * multiply->out.partitions;
+    shared_.report.multiply_accumulates += isa::free_elements(multiply->moving) * cells;
+    shared_.cell_cycles += isa::columns_of(*multiply) * cells;
   }
   if (shared_.trace != nullptr) {
     shared_.trace->slices.push_back({static_cast<int>(which_), instruction.source,
@@ -228,11 +228,11 @@ void Engine::count(const isa::Instruction& instruction, Ticks begin, Ticks end) 
 void Engine::start_transfer(const isa::Instruction& instruction, Ticks now) {
   TransferShape shape;
   int ring = 0;
-  if (const auto* dma = std::get_if<isa::Dma>(&instruction.operation)) {
+  if (const auto* dma = instruction.operation.get_if<isa::Dma>()) {
     shape = shape_of(*dma, shared_.machine, shared_.timing);
     ring = dma->ring;
   } else {
-    const auto& indirect = std::get<isa::DmaIndirect>(instruction.operation);
+    const auto& indirect = instruction.operation.get<isa::DmaIndirect>();
     shape = shape_of(indirect, shared_.machine, shared_.timing);
     ring = indirect.ring;
   }

@@ -41,6 +41,7 @@ struct Shared {
   Report& report;
   Trace* trace = nullptr;  // null: none wanted
   Ticks end;               // latest completion so far
+  std::int64_t cell_cycles = 0;  // of array elements, at one column per cycle (a double row's pair in one)
   bool stopped = false;    // an instruction was refused
 };
 

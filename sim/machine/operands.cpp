@@ -3,19 +3,6 @@
 #include <algorithm>
 
 namespace systole::sim {
-namespace {
-
-// isa::byte_range, without its care for patterns that no memory holds in the most frequent case.
-isa::ByteRange hull_of(const isa::Access& access) {
-  if (access.rank == 1 && access.dims[0].stride == 1) {
-    return {access.offset,
-            access.offset + std::int64_t{access.dims[0].extent} * isa::size_of(access.dtype)};
-  }
-  return isa::byte_range(access);
-}
-
-}  // namespace
-
 bool overlaps(const Box& a, const Box& b) {
   return a.space == b.space && a.first_partition < b.end_partition &&
          b.first_partition < a.end_partition && a.begin < b.end && b.begin < a.end;
@@ -24,7 +11,7 @@ bool overlaps(const Box& a, const Box& b) {
 Operands operands_of(const isa::Operation& operation, const isa::Machine& machine) {
   Operands operands;
   isa::for_each_access(operation, [&](const isa::Access& access, bool is_write) {
-    const isa::ByteRange range = hull_of(access);
+    const isa::ByteRange range = isa::byte_range(access);
     const Box box{access.space, access.partition, access.partition + access.partitions, range.begin,
                   range.end};
     if (is_write) {

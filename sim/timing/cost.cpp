@@ -140,14 +140,15 @@ std::int64_t cycles(const isa::Nop&, const Timing&) {
 }
 
 std::int64_t operation_cycles(const isa::Operation& operation, const Timing& timing) {
-  return std::visit([&timing](const auto& op) { return cycles(op, timing); }, operation);
+  return visit([&timing](const auto& op) { return cycles(op, timing); }, operation);
 }
 
 // ---- Tensor engine.
 
 std::int64_t multiply_cycles(const isa::Multiply& op, const Timing& timing) {
-  const std::int64_t n = isa::free_elements(op.moving);
   const std::int64_t floor = timing.multiply_min_cycles;
+  const std::int64_t rate = op.double_row ? timing.fp8_columns_per_cycle : 1;
+  const std::int64_t n = (isa::free_elements(op.moving) + rate - 1) / rate;
   if (op.moving.dtype != DType::f32) {
     return std::max(n, floor);
   }
@@ -157,7 +158,8 @@ std::int64_t multiply_cycles(const isa::Multiply& op, const Timing& timing) {
 
 std::int64_t stationary_cycles(const isa::LoadStationary& op, const Timing& timing) {
   const std::int64_t m = isa::free_elements(op.stationary);
-  const std::int64_t rate = timing.stationary_columns_per_cycle;
+  const std::int64_t rate = std::int64_t{timing.stationary_columns_per_cycle} *
+                            (op.double_row ? timing.fp8_columns_per_cycle : 1);
   const std::int64_t once =
       std::max<std::int64_t>((m + rate - 1) / rate, timing.stationary_min_cycles);
   return op.stationary.dtype == DType::f32
@@ -175,8 +177,7 @@ bool wide_stride(const isa::Operation& operation, const Timing& timing) {
 }
 
 bool is_transfer(const isa::Operation& operation) {
-  return std::holds_alternative<isa::Dma>(operation) ||
-         std::holds_alternative<isa::DmaIndirect>(operation);
+  return operation.holds<isa::Dma>() || operation.holds<isa::DmaIndirect>();
 }
 
 double latency_ns(isa::Engine engine, const Timing& timing) {
@@ -196,7 +197,7 @@ double latency_ns(isa::Engine engine, const Timing& timing) {
 }
 
 Cost tensor_cost(const isa::Operation& operation, const Timing& timing) {
-  const auto* load = std::get_if<isa::LoadStationary>(&operation);
+  const auto* load = operation.get_if<isa::LoadStationary>();
   const Ticks stream = ticks_of_cycles(timing, isa::Engine::tensor,
                                        stream_cycles(operation, isa::Engine::tensor, timing));
   const double latency =
@@ -207,7 +208,7 @@ Cost tensor_cost(const isa::Operation& operation, const Timing& timing) {
 Cost control_cost(const isa::Operation& operation, isa::Engine engine, const Timing& timing) {
   const bool transfer = is_transfer(operation);
   Ticks time = ticks_of_ns(timing, transfer ? timing.dma_trigger_ns : timing.control_ns);
-  if (std::holds_alternative<isa::DmaIndirect>(operation)) {  // GpSimd builds the descriptors
+  if (operation.holds<isa::DmaIndirect>()) {  // GpSimd builds the descriptors
     time += ticks_of_cycles(timing, engine,
                             timing.gpsimd_start_cycles + operation_cycles(operation, timing));
   }
@@ -221,17 +222,17 @@ int performance_mode(const isa::Operation& operation, const Timing& timing) {
   if (!timing.vector_performance_modes) {
     return 1;
   }
-  if (const auto* op = std::get_if<isa::TensorTensor>(&operation)) {
+  if (const auto* op = operation.get_if<isa::TensorTensor>()) {
     const bool sbuf = !in_psum(op->a) && !in_psum(op->b);
     return sbuf && two_byte_float(op->a) && two_byte_float(op->b) && two_byte_float(op->out) ? 2
                                                                                              : 1;
   }
   const Access* in = nullptr;
   const Access* out = nullptr;
-  if (const auto* copy = std::get_if<isa::Copy>(&operation)) {
+  if (const auto* copy = operation.get_if<isa::Copy>()) {
     in = &copy->in;
     out = &copy->out;
-  } else if (const auto* scalar = std::get_if<isa::TensorScalar>(&operation)) {
+  } else if (const auto* scalar = operation.get_if<isa::TensorScalar>()) {
     in = &scalar->in;
     out = &scalar->out;
   }
@@ -249,9 +250,9 @@ int performance_mode(const isa::Operation& operation, const Timing& timing) {
 std::int64_t stream_cycles(const isa::Operation& operation, isa::Engine engine,
                            const Timing& timing) {
   std::int64_t count = 0;
-  if (const auto* multiply = std::get_if<isa::Multiply>(&operation)) {
+  if (const auto* multiply = operation.get_if<isa::Multiply>()) {
     count = multiply_cycles(*multiply, timing);
-  } else if (const auto* load = std::get_if<isa::LoadStationary>(&operation)) {
+  } else if (const auto* load = operation.get_if<isa::LoadStationary>()) {
     count = stationary_cycles(*load, timing);
   } else {
     count = operation_cycles(operation, timing);
@@ -262,7 +263,7 @@ std::int64_t stream_cycles(const isa::Operation& operation, isa::Engine engine,
   const int mode = engine == isa::Engine::vector ? performance_mode(operation, timing) : 1;
   if (mode > 1) {
     // Two inputs at twice the rate is what the bf16 rule of tensor_tensor already says.
-    const auto* pair = std::get_if<isa::TensorTensor>(&operation);
+    const auto* pair = operation.get_if<isa::TensorTensor>();
     count = pair != nullptr ? std::min(count, isa::free_elements(pair->out))
                             : (count + mode - 1) / mode;
   }
@@ -272,7 +273,7 @@ std::int64_t stream_cycles(const isa::Operation& operation, isa::Engine engine,
 Cost cost_of(const isa::Operation& operation, isa::Engine engine, const isa::Machine& machine,
              const Timing& timing) {
   (void)machine;
-  if (is_transfer(operation) || std::holds_alternative<isa::Nop>(operation)) {
+  if (is_transfer(operation) || operation.holds<isa::Nop>()) {
     return control_cost(operation, engine, timing);
   }
   if (engine == isa::Engine::tensor) {
@@ -283,7 +284,7 @@ Cost cost_of(const isa::Operation& operation, isa::Engine engine, const isa::Mac
   if (engine == isa::Engine::gpsimd) {
     count += timing.gpsimd_start_cycles;
   }
-  if (const auto* activation = std::get_if<isa::Activation>(&operation);
+  if (const auto* activation = operation.get_if<isa::Activation>();
       activation != nullptr && activation->with_reduce) {
     count += timing.reduce_readout_cycles;
   }

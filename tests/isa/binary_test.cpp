@@ -114,9 +114,9 @@ TEST_CASE("a body with a changed byte behind a matching checksum is refused or s
 
 TEST_CASE("a newer format and a foreign file are named as such") {
   std::vector<std::byte> bytes = encode(Program{});
-  bytes[8] = std::byte{2};
+  bytes[8] = std::byte{3};
   CHECK_THROWS_WITH(static_cast<void>(decode(bytes, "f.bin")),
-                    "f.bin: container format 2, this Systole reads 1; compile the program again");
+                    "f.bin: container format 3, this Systole reads 2; compile the program again");
   const std::string elf = "\x7f ELF";
   CHECK_THROWS_WITH(static_cast<void>(decode(std::as_bytes(std::span(elf)), "f.bin")),
                     "f.bin: no Systole program; give a file that systole compile wrote");

@@ -66,7 +66,7 @@ class RandomValues {
              ? Id<Tag>{}
              : Id<Tag>(static_cast<std::size_t>(random_.integer(0, 0xfffffffe)));
   }
-  void fill(Dim& dim) {
+  void fill(AccessDim& dim) {
     fill(dim.stride);
     fill(dim.extent);
   }
@@ -142,8 +142,8 @@ class RandomValues {
     fill(instruction.engine);
     fill(instruction.source);
     fill(instruction.signal);
-    instruction.waits.resize(static_cast<std::size_t>(random_.integer(0, 3)));
-    for (SemaphoreWait& wait : instruction.waits) {
+    for (std::int64_t i = random_.integer(0, 5); i > 0; --i) {
+      SemaphoreWait& wait = instruction.waits.emplace_back();
       fill(wait.semaphore);
       fill(wait.at_least);
     }

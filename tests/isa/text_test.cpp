@@ -64,7 +64,7 @@ TEST_CASE("a program written by hand means what it says") {
   expected.out = {Space::sbuf, DType::bf16, 0, 64, 1, 0, {Dim{1, 128}}};
   expected.function = Function::relu;
   CHECK(first.operation == Operation(expected));
-  const auto& dma = std::get<Dma>(p.streams[4].at(0).operation);
+  const auto& dma = p.streams[4].at(0).operation.get<Dma>();
   CHECK(dma.source.tensor == TensorId(0));
   CHECK(dma.source.dims[0] == DmaDim{128, 64, false});
   CHECK(dma.destination.offset == 256);
@@ -102,7 +102,7 @@ TEST_CASE("the sign of zero and NaN payloads survive") {
   Instruction instruction;
   instruction.operation = op;
   const auto value_of = [](const Instruction& i) {
-    return std::bit_cast<std::uint32_t>(std::get<Memset>(i.operation).value);
+    return std::bit_cast<std::uint32_t>(i.operation.get<Memset>().value);
   };
   CHECK(value_of(parse_instruction(print(instruction), Engine::sync)) == 0x80000000U);
   for (const std::uint32_t bits : {0x7fc00000U, 0x7fc00001U, 0xffc00000U, 0x7f800001U}) {
@@ -143,6 +143,8 @@ TEST_CASE("each mistake is named with its place and a remedy") {
       {"function=relu", "function=relu function=exp", "\"function\" appears twice"},
       {"psum:f32[0+64]", "psum:f33[0+64]", "did you mean \"f32\"?"},
       {"psum:f32[0+64]", "psum:f32[0-64]", "\"+\" expected before \"-64]@0(128:1)"},
+      {"(128:1)", "(65536:1)", "out of range; give one from 0 to 65535"},
+      {"(128:1)", "(128:32768)", "out of range; give one from -32768 to 32767"},
       {"[0+64]", "[99999+64]", "out of range; give one from -32768 to 32767"},
       {"(128:1)", "(1:1,1:1,1:1,1:1,1:1)", "at most 4 dims; merge dims or split"},
       {"m0>=1", "m0=1", "\">=\" expected"},

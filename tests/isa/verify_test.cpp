@@ -81,8 +81,7 @@ TEST_CASE("operands keep the start-partition rule, their limits and the memory's
       {"vector", "memset out=sbuf:f32[0+128]@12(4:-1) value=0", ""},
       {"vector", "memset out=sbuf:f32[0+128]@2 value=0", "no multiple of the 4 bytes of f32"},
       {"vector", "memset out=sbuf:bf16[0+128]@0(0:1) value=0", "extent 0 in dim 0"},
-      {"vector", "memset out=sbuf:u8[0+128]@0(65536:1) value=0", "extent 65536 in dim 0"},
-      {"vector", "memset out=sbuf:u8[0+128]@0(2:32768) value=0", "stride 32768 in dim 0"},
+      {"vector", "memset out=sbuf:u8[0+128]@65536(2:-32768) value=0", "stride -32768 in dim 0"},
       {"vector", "memset out=sbuf:u8[0+128]@0(2:32767) value=0", ""},
       {"vector", "memset out=sbuf:u8[0+128]@0(2:32767,32767:1) value=0", ""},
       {"vector", "memset out=sbuf:u8[0+128]@0(3:32767,32767:1) value=0",
@@ -165,9 +164,9 @@ TEST_CASE("the array's limits, tiling and loaded weights") {
       {after("multiply moving=sbuf:bf16[0+64]@0(512:1) out=psum:f32[0+64]@0(512:1)"), ""},
       {after("multiply moving=sbuf:bf16[0+32]@0(512:1) out=psum:f32[0+32]@0(512:1)"), ""},
       {after("multiply moving=sbuf:bf16[0+64]@0(513:1) out=psum:f32[0+64]@0(512:1)"),
-       "moving has 513 elements per partition, allowed are 1 to 512", 2},
+       "moving has 513 columns, allowed are 1 to 512"},
       {after("multiply moving=sbuf:bf16[0+64]@0(4:1) out=psum:f32[0+64]@0(5:1)"),
-       "moving has 4 elements per partition, out has 5"},
+       "moving has 4 columns, out has 5 elements per partition"},
       {after("multiply moving=sbuf:bf16[0+64]@0(4:1) out=psum:f32[0+64]@2040(4:1)"),
        "touches bytes 2040 to 2056, more than one PSUM bank of 2048 bytes"},
       {after("multiply moving=psum:bf16[0+64]@0(4:1) out=psum:f32[0+64]@0(4:1)"),
@@ -241,6 +240,51 @@ TEST_CASE("the second generation tiles by 32 and passes values through") {
                {"tensor", accumulated.c_str(), "it cannot accumulate"},
                {"tensor", narrow.c_str(), "out is i16, the array writes f32 or a floating type"}},
               "trn2");
+}
+
+TEST_CASE(
+    "fp8 pairs are loaded and multiplied as pairs, over all columns, where the machine has them") {
+  const std::string load =
+      "load_stationary stationary=sbuf:f8e4[0+128]@0(2:64,64:1) double_row=true";
+  const std::string multiply =
+      "multiply moving=sbuf:f8e5[0+128]@256(2:512,512:1) out=psum:f32[0+64]@0(512:1)";
+  const std::string pair = load + "\n" + multiply + " double_row=true";
+  const std::string without = load + "\n" + multiply;
+  const std::string plain_weights =
+      "load_stationary stationary=sbuf:f8e4[0+128]@0(64:1)\n" + multiply + " double_row=true";
+  const std::string turned = pair + " transpose_mode=true";
+  const std::string long_moving =
+      load +
+      "\nmultiply moving=sbuf:f8e5[0+128]@256(2:513,513:1) out=psum:f32[0+64]@0(513:1) "
+      "double_row=true";
+  const std::string unequal =
+      load +
+      "\nmultiply moving=sbuf:f8e5[0+128]@256(2:8,8:1) out=psum:f32[0+64]@0(16:1) "
+      "double_row=true";
+  const std::string part =
+      load +
+      "\nmultiply moving=sbuf:f8e5[0+128]@256(2:8,8:1) out=psum:f32[32+32]@0(8:1) "
+      "double_row=true";
+  check_cases(
+      {{"tensor", pair.c_str(), ""},
+       {"tensor", without.c_str(), "moving has 1024 columns, allowed are 1 to 512", 2},
+       {"tensor", plain_weights.c_str(),
+        "multiplies with double_row with weights loaded without it"},
+       {"tensor", turned.c_str(), "double_row excludes transpose_mode"},
+       {"tensor", long_moving.c_str(), "moving has 513 columns", 2},
+       {"tensor", unequal.c_str(), "moving has 8 columns, out has 16"},
+       {"tensor", part.c_str(), "double_row excludes tiles of columns, the first one here is 32"},
+       {"tensor",
+        "load_stationary stationary=sbuf:f8e4[0+128]@0(2:32,32:1) column=32 double_row=true",
+        "double_row excludes tiles of columns"},
+       {"tensor", "load_stationary stationary=sbuf:bf16[0+128]@0(2:64,64:1) double_row=true",
+        "stationary is bf16, double_row takes f8e4 and f8e5"},
+       {"tensor", "load_stationary stationary=sbuf:f8e4[0+128]@0(128:1) double_row=true",
+        "no outermost dim of extent 2"},
+       {"tensor", "load_stationary stationary=sbuf:f8e4[0+128]@0(2:129,129:1) double_row=true",
+        "columns 0 to 129 do not fit"}},
+      "trn2");
+  check_cases({{"tensor", load.c_str(), "double_row does not exist on machine \"trn1\""}});
 }
 
 TEST_CASE("elementwise instructions agree on shape, types and PSUM") {
@@ -636,7 +680,7 @@ TEST_CASE("ranks and sizes that no file can hold are reported all the same") {
   CHECK(found(Engine::vector, memset).find("out has rank 5, allowed are 0 to 4") !=
         std::string::npos);
   const auto dma = [](const std::string& line) {
-    return std::get<Dma>(parse_instruction(line, Engine::sync).operation);
+    return parse_instruction(line, Engine::sync).operation.get<Dma>();
   };
   Dma transfer = dma("dma source=hbm:bf16[t0]@0 destination=sbuf:bf16[0]@0 ring=0");
   transfer.source.rank = 7;

@@ -5,9 +5,13 @@
 // first column of a multiply, so weights change element by element along the wavefront while old columns drain ahead of
 // it. Shadow weights are filled `load_rate` columns per cycle while the array multiplies, skewed like the wavefront: an
 // element's shadow is replaced only after the token for its predecessor has passed. One instruction issues per cycle.
+//
+// With `pairs` = 2 (the double row of fp8) every element holds two weights, receives two activations and adds both products
+// in its one cycle: row r of the array then serves rows 2r and 2r + 1 of the operands.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <deque>
@@ -20,8 +24,9 @@ using Matrix = std::vector<std::vector<float>>;
 
 class ArrayModel {
  public:
-  ArrayModel(int rows, int columns, int load_rate, int min_interval)
+  ArrayModel(int rows, int columns, int load_rate, int min_interval, int pairs = 1)
       : rows_(rows),
+        pairs_(static_cast<std::size_t>(pairs)),
         columns_(columns),
         load_rate_(load_rate),
         min_interval_(min_interval),
@@ -48,12 +53,13 @@ class ArrayModel {
     bool load = false;
     Matrix data;
   };
+  using Pair = std::array<float, 2>;
   struct Token {  // an activation and what travels with it
     bool valid = false;
     bool take = false;  // first column of a multiply with fresh weights
     int multiply = 0;
     int column = 0;
-    float value = 0;
+    Pair values{};
   };
   struct Sum {
     bool valid = false;
@@ -62,7 +68,7 @@ class ArrayModel {
     float value = 0;
   };
   struct Cell {
-    float active = 0;
+    Pair active{};
     Token token;
     Sum sum;
   };
@@ -71,9 +77,17 @@ class ArrayModel {
     bool take = false;
     int multiply = 0;
     int column = 0;
-    std::vector<float> values;
+    std::vector<Pair> values;  // per row of the array
   };
 
+  // Rows r * pairs, ... of one column.
+  [[nodiscard]] Pair pair_of(const Matrix& data, int r, int column) const {
+    Pair pair{};
+    for (std::size_t i = 0; i < pairs_; ++i) {
+      pair[i] = data[static_cast<std::size_t>(r) * pairs_ + i][static_cast<std::size_t>(column)];
+    }
+    return pair;
+  }
   Cell& cell(int r, int c) { return cells_[static_cast<std::size_t>(r * columns_ + c)]; }
 
   void issue() {
@@ -97,7 +111,7 @@ class ArrayModel {
     for (int j = 0; j < n; ++j) {
       Entry entry{cycle_ + j, fresh_ && j == 0, id, j, {}};
       for (int r = 0; r < rows_; ++r) {
-        entry.values.push_back(next.data[static_cast<std::size_t>(r)][static_cast<std::size_t>(j)]);
+        entry.values.push_back(pair_of(next.data, r, j));
       }
       pending_.push_back(std::move(entry));
     }
@@ -151,12 +165,13 @@ class ArrayModel {
       return;
     }
     if (here.token.take) {
-      here.active = taken_[static_cast<std::size_t>(here.token.multiply)]
-                          [static_cast<std::size_t>(r)][static_cast<std::size_t>(c)];
+      here.active = pair_of(taken_[static_cast<std::size_t>(here.token.multiply)], r, c);
     }
-    const float above = r > 0 ? cell(r - 1, c).sum.value : 0.0F;
-    here.sum = {true, here.token.multiply, here.token.column,
-                std::fma(here.active, here.token.value, above)};
+    float sum = r > 0 ? cell(r - 1, c).sum.value : 0.0F;
+    for (std::size_t i = 0; i < pairs_; ++i) {
+      sum = std::fma(here.active[i], here.token.values[i], sum);
+    }
+    here.sum = {true, here.token.multiply, here.token.column, sum};
   }
 
   void load_columns() {
@@ -167,6 +182,7 @@ class ArrayModel {
   }
 
   int rows_;
+  std::size_t pairs_;
   int columns_;
   int load_rate_;
   int min_interval_;

@@ -16,8 +16,9 @@ struct Step {
   int n = 0;  // columns of a multiply
 };
 
-isa::Machine machine_of(int size) {
+isa::Machine machine_of(int size, int pairs) {
   isa::Machine machine = isa::read_machine(size == 128 ? "trn1" : "toy");
+  machine.fp8_double_row = pairs == 2;
   machine.array_rows = machine.array_columns = machine.row_tile_min = size;
   return machine;
 }
@@ -49,14 +50,36 @@ struct Comparison {
   std::int64_t drain = 0;  // element model: last result - last input
 };
 
+// The operand [size, pairs, n] in SBUF; its rows by partition, a pair's second row behind the first.
+isa::Access operand(int size, int pairs, int n, int offset) {
+  isa::Access access = sbuf(pairs == 2 ? DType::f8e4 : DType::f32, size, n, offset);
+  if (pairs == 2) {
+    access.rank = 2;
+    access.dims[0] = {n, 2};
+    access.dims[1] = {1, n};
+  }
+  return access;
+}
+Rows by_partition(const Matrix& matrix, int pairs) {
+  Rows rows;
+  for (std::size_t r = 0; r < matrix.size(); ++r) {
+    if (r % static_cast<std::size_t>(pairs) == 0) {
+      rows.emplace_back();
+    }
+    rows.back().insert(rows.back().end(), matrix[r].begin(), matrix[r].end());
+  }
+  return rows;
+}
+
 Comparison compare(int size, int floor, const std::vector<Step>& steps, bool whole,
-                   std::uint64_t seed) {
-  const isa::Machine machine = machine_of(size);
+                   std::uint64_t seed, int pairs = 1) {
+  const isa::Machine machine = machine_of(size, pairs);
   Timing timing = read_timing("toy");
   timing.multiply_min_cycles = floor;
   timing.stationary_switch_cycles = 0;
-  Bench bench(size == 128 ? "trn1" : "toy");
-  ArrayModel elements(size, size, timing.stationary_columns_per_cycle, floor);
+  timing.fp8_columns_per_cycle = pairs;
+  Bench bench(machine);
+  ArrayModel elements(size, size, timing.stationary_columns_per_cycle, floor, pairs);
   ArrayClock clock(machine, timing);
   Random random(seed);
   Comparison result;
@@ -66,17 +89,18 @@ Comparison compare(int size, int floor, const std::vector<Step>& steps, bool who
   for (const Step& step : steps) {
     isa::Operation operation;
     if (step.load) {
-      const Matrix weights = random_matrix(random, size, size, whole);
-      const isa::Access stationary = sbuf(DType::f32, size, size, 0);
-      bench.put(stationary, as_rows(weights));
-      operation = isa::LoadStationary{stationary, 0};
+      const Matrix weights = random_matrix(random, size * pairs, size, whole);
+      const isa::Access stationary = operand(size, pairs, size, 0);
+      bench.put(stationary, by_partition(weights, pairs));
+      operation = isa::LoadStationary{stationary, 0, pairs == 2};
       elements.load(weights);
     } else {
-      const Matrix moving = random_matrix(random, size, step.n, whole);
+      const Matrix moving = random_matrix(random, size * pairs, step.n, whole);
       isa::Multiply multiply;
-      multiply.moving = sbuf(DType::f32, size, step.n, 1024);
+      multiply.moving = operand(size, pairs, step.n, 1024);
       multiply.out = psum(size, step.n);
-      bench.put(multiply.moving, as_rows(moving));
+      multiply.double_row = pairs == 2;
+      bench.put(multiply.moving, by_partition(moving, pairs));
       elements.multiply(moving);
       operation = multiply;
     }
@@ -84,8 +108,9 @@ Comparison compare(int size, int floor, const std::vector<Step>& steps, bool who
     if (!step.load) {
       expected.push_back(bench.get(psum(size, step.n)));
     }
-    // Values are fp32, times those of a two-byte type: one pass.
-    const std::int64_t cycles = step.load ? (size + 3) / 4 : std::max(step.n, floor);
+    // Values of single rows are fp32, times those of a two-byte type: one pass.
+    const std::int64_t cycles = pairs == 2 ? stream_cycles(operation, isa::Engine::tensor, timing)
+                                           : (step.load ? (size + 3) / 4 : std::max(step.n, floor));
     Cost cost;
     cost.stream = Ticks(cycles);
     const Ticks start = std::max(next, clock.ready(operation));
@@ -138,6 +163,27 @@ TEST_CASE("random sequences of loads and multiplies agree on the 8 x 8 array") {
     CHECK((trial % 2 == 0 ? c.bits_equal : c.worst < 1e-4));
     CHECK(c.stream_difference == 0);
   }
+}
+
+TEST_CASE("double rows of fp8 agree in values and times: both of a pair in one cycle") {
+  Random random(6);
+  for (int trial = 0; trial < 100; ++trial) {
+    std::vector<Step> steps{{true, 0}};
+    for (int i = 0; i < 6; ++i) {
+      if (random.integer(0, 1) == 0 && !steps.back().load) {
+        steps.push_back({true, 0});
+      }
+      steps.push_back({false, static_cast<int>(random.integer(1, 16))});
+    }
+    const Comparison c = compare(8, 4, steps, true, static_cast<std::uint64_t>(trial), 2);
+    CHECK(c.bits_equal);
+    CHECK(c.stream_difference == 0);
+  }
+  const Comparison large =
+      compare(128, 64, {{true, 0}, {false, 100}, {true, 0}, {false, 512}}, true, 3, 2);
+  CHECK(large.bits_equal);
+  CHECK(large.stream_difference == 0);
+  CHECK(large.drain == 128 + 128 - 2);
 }
 
 TEST_CASE(

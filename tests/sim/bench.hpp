@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "isa/base/random.hpp"
@@ -35,8 +36,9 @@ using Rows = std::vector<std::vector<double>>;  // [partition][element]
 
 class Bench {
  public:
-  explicit Bench(const char* name = "trn1")
-      : machine(isa::read_machine(name)), memory(machine, program), context(machine, memory) {}
+  explicit Bench(const char* name = "trn1") : Bench(isa::read_machine(name)) {}
+  explicit Bench(isa::Machine of)
+      : machine(std::move(of)), memory(machine, program), context(machine, memory) {}
 
   void put(const isa::Access& access, const Rows& rows) {
     const auto at = offsets(access);

@@ -322,6 +322,23 @@ TEST_CASE("a program of another machine, a missing or unknown input are the user
   CHECK_THROWS_AS((void)simulate(b.program, toy, read_timing("toy"), inputs), Error);
 }
 
+TEST_CASE("checks reach the partitions of a larger machine, to the partition") {
+  isa::Machine machine = isa::read_machine("trn1");
+  machine.partitions = machine.array_rows = machine.array_columns = 256;
+  for (const int partition : {191, 192, 255}) {
+    Builder b(machine);
+    b.add(Engine::vector, isa::Memset{sbuf(DType::f32, 192, 8, 0), 1.0F});
+    isa::Dma dma;
+    dma.source = Builder::sbuf_rows(DType::f32, 1, 8, 0, partition);
+    dma.destination = Builder::sbuf_rows(DType::f32, 1, 8, 64, partition);
+    b.add(Engine::vector, dma);
+    Options options;
+    const Outcome outcome = simulate(b.program, machine, read_timing("trn1"), {}, options);
+    CAPTURE(partition);
+    CHECK(outcome.status == (partition < 192 ? Status::done : Status::fault));
+  }
+}
+
 // Byte by byte, against the runs and periods of the real thing.
 TEST_CASE("two footprints meet exactly when they share a byte") {
   Random random(21);
@@ -339,7 +356,7 @@ TEST_CASE("two footprints meet exactly when they share a byte") {
       touched[s].assign(512, false);
       std::vector<std::int64_t> at{a.offset};
       for (int d = 0; d < a.rank; ++d) {
-        isa::Dim& dim = a.dims[static_cast<std::size_t>(d)];
+        isa::AccessDim& dim = a.dims[static_cast<std::size_t>(d)];
         dim = {static_cast<std::int32_t>(random.integer(-4, 8)),
                static_cast<std::int32_t>(random.integer(1, 3))};
         std::vector<std::int64_t> next;

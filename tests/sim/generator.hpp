@@ -88,7 +88,7 @@ class Generator {
   void emit(isa::Engine engine, isa::Operation operation, const std::vector<int>& reads,
             const std::vector<int>& writes) {
     int chain = static_cast<int>(engine);
-    if (auto* dma = std::get_if<isa::Dma>(&operation)) {
+    if (auto* dma = operation.get_if<isa::Dma>()) {
       chain = isa::engine_count + dma->ring;
     }
     std::vector<isa::SemaphoreWait> waits;

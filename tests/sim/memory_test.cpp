@@ -59,8 +59,8 @@ TEST_CASE("scatter writes the pattern's elements and no others") {
     // Strides that keep elements apart: each dim steps over everything inside it.
     std::int32_t span = 1;
     for (int d = access.rank - 1; d >= 0; --d) {
-      isa::Dim& dim = access.dims[static_cast<std::size_t>(d)];
-      dim.stride = span * static_cast<std::int32_t>(random.integer(1, 2));
+      isa::AccessDim& dim = access.dims[static_cast<std::size_t>(d)];
+      dim = {span * static_cast<std::int32_t>(random.integer(1, 2)), dim.extent};
       span = dim.stride * dim.extent;
     }
     const Walk walk = walk_of(access);

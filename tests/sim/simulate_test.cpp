@@ -67,5 +67,73 @@ TEST_CASE("a product of two loaded operands is evicted and stored") {
   }
 }
 
+TEST_CASE(
+    "a malformed program handed over directly is refused in every mode, by engine, number and "
+    "source") {
+  const isa::Machine machine = isa::read_machine("toy");
+  const Timing timing = read_timing("toy");
+  const auto place_of = [&](const isa::Instruction& bad) {
+    std::string all;
+    for (const bool on : {false, true}) {
+      Builder b(machine);
+      b.add(bad.engine, isa::Nop{});
+      isa::Instruction instruction = bad;
+      instruction.source = isa::SourceId(0);
+      b.program.streams[static_cast<std::size_t>(bad.engine)].push_back(instruction);
+      Options options;
+      options.values = options.checks = on;
+      options.timing = !on;
+      try {
+        const Outcome outcome = simulate(b.program, machine, timing, {}, options);
+        all += outcome.status == Status::fault ? outcome.faults.at(0).text : "accepted";
+      } catch (const Error& error) {
+        all += error.what();
+      }
+      all += "\n";
+    }
+    return all;
+  };
+  const auto expect = [&](Engine engine, isa::Operation operation, isa::WaitList waits,
+                          const std::string& part) {
+    isa::Instruction bad;
+    bad.engine = engine;
+    bad.operation = std::move(operation);
+    bad.waits = std::move(waits);
+    const std::string text = place_of(bad);
+    CAPTURE(text);
+    const std::string place = std::string(isa::name_of(engine)) + " instruction 1 (";
+    CHECK(text.find(place) != std::string::npos);
+    CHECK(text.find(place, text.find('\n')) != std::string::npos);
+    CHECK(text.find(" of test: ") != std::string::npos);
+    CHECK(text.find(part) != std::string::npos);
+  };
+  const isa::Access in = sbuf(DType::f32, 8, 4);
+  expect(Engine::vector, isa::LoadStationary{in, 0}, {}, "is nothing that this engine executes");
+  expect(Engine::gpsimd, isa::Copy{psum(8, 4), in}, {}, "is nothing that this engine executes");
+  expect(Engine::sync, isa::Nop{}, {{isa::SemaphoreId(3), 1}},
+         "a semaphore that the program does not have");
+  isa::Access bad_rank = in;
+  bad_rank.rank = 9;
+  expect(Engine::vector, isa::Copy{bad_rank, in}, {}, "an input is no pattern over SBUF or PSUM");
+  expect(Engine::vector, isa::Copy{in, sbuf(DType::f32, 8, 4, 4090)}, {}, "touches bytes");
+  expect(Engine::vector, isa::Copy{in, sbuf(DType::f32, 8, 4, 0, 1)}, {},
+         "covers partitions 1 to 8 of 8");
+  expect(Engine::tensor, isa::Multiply{sbuf(DType::bf16, 8, 4), psum(8, 5)}, {}, "columns differ");
+  isa::Dma ring;
+  ring.source = ring.destination = Builder::sbuf_rows(DType::f32, 8, 4);
+  ring.destination.offset = 64;
+  ring.ring = 7;
+  expect(Engine::sync, ring, {}, "the ring is 7, the limit 3");
+  isa::Dma across = ring;
+  across.ring = 0;
+  across.source.dims[0].stride = 1 << 20;
+  expect(Engine::sync, across, {}, "covers partitions 0 to");
+  isa::Dma nowhere = ring;
+  nowhere.ring = 0;
+  nowhere.source.space = isa::Space::hbm;
+  nowhere.source.dims[0] = {4, 8, false};
+  expect(Engine::sync, nowhere, {}, "names a tensor that the program does not have");
+}
+
 }  // namespace
 }  // namespace systole::sim

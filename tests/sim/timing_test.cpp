@@ -19,6 +19,15 @@ using isa::DType;
 using isa::Engine;
 using isa::Space;
 
+// [partitions, 2, n], dense.
+isa::Access strided_pair(DType dtype, int partitions, int n) {
+  isa::Access access = sbuf(dtype, partitions, n);
+  access.rank = 2;
+  access.dims[0] = {n, 2};
+  access.dims[1] = {1, n};
+  return access;
+}
+
 std::int64_t cycles(const isa::Operation& operation, Engine engine, const char* name) {
   return stream_cycles(operation, engine, read_timing(name));
 }
@@ -48,6 +57,18 @@ TEST_CASE(
   few_rows.transpose_mode = false;
   few_rows.moving = sbuf(DType::bf16, 3, 512, 0);
   CHECK(cycles(few_rows, Engine::tensor, "trn1") == 512);  // rows cost nothing
+}
+
+TEST_CASE("a double row of fp8 passes 256 rows in the time of 128, and loads as fast as bf16") {
+  isa::Multiply op;
+  op.double_row = true;
+  op.moving = strided_pair(DType::f8e4, 128, 512);
+  op.out = psum(128, 512);
+  CHECK(cycles(op, Engine::tensor, "trn2") == 512);
+  op.moving = strided_pair(DType::f8e4, 128, 8);
+  CHECK(cycles(op, Engine::tensor, "trn2") == 64);
+  CHECK(cycles(isa::LoadStationary{strided_pair(DType::f8e4, 128, 128), 0, true}, Engine::tensor,
+               "trn2") == 32);
 }
 
 TEST_CASE("tensor_tensor: 2N, N with one input in PSUM or in dense bf16 from SBUF") {

@@ -259,7 +259,7 @@ void MapChain::emit_group(const Group& group, const Tile& out, const Tile& in) {
   for_each_piece(b_.machine(), {in, out}, [&](const std::vector<Tile>& t) {
     std::vector<BufferId> buffers{t[0].buffer, t[1].buffer};
     isa::Operation operation = operation_of(group, access(t[0]), access(t[1]), 0, buffers);
-    const bool activation = std::holds_alternative<isa::Activation>(operation);
+    const bool activation = operation.holds<isa::Activation>();
     b_.emit(std::move(operation), activation ? isa::Engine::scalar : isa::Engine::vector,
             std::move(buffers), !activation);
   });
@@ -375,15 +375,14 @@ bool MapChain::absorb(const MapChunk& chunk, const Tile& value, std::size_t firs
       writes = writes || (write && emitted[i].buffers[operand] == value.buffer);
       ++operand;
     });
-    const bool transfers =
-        std::holds_alternative<isa::Dma>(emitted[i].instruction.operation) ||
-        std::holds_alternative<isa::DmaIndirect>(emitted[i].instruction.operation);
+    const bool transfers = emitted[i].instruction.operation.holds<isa::Dma>() ||
+                           emitted[i].instruction.operation.holds<isa::DmaIndirect>();
     writes = writes || (transfers && std::ranges::find(emitted[i].buffers, value.buffer) !=
                                          emitted[i].buffers.end());
     if (!writes) {
       continue;
     }
-    if (!std::holds_alternative<isa::Copy>(emitted[i].instruction.operation)) {
+    if (!emitted[i].instruction.operation.holds<isa::Copy>()) {
       return false;
     }
     copies.push_back(i);
@@ -402,10 +401,10 @@ bool MapChain::absorb(const MapChunk& chunk, const Tile& value, std::size_t firs
   std::rotate(at(copies.front()), at(before), emitted.end());
   for (const std::size_t i : copies) {
     TileInstruction& item = emitted[i + loads];
-    const auto copy = std::get<isa::Copy>(item.instruction.operation);
+    const auto copy = item.instruction.operation.get<isa::Copy>();
     item.instruction.operation =
         operation_of(group, copy.in, copy.out, copy.out.partition - value.partition, item.buffers);
-    const bool activation = std::holds_alternative<isa::Activation>(item.instruction.operation);
+    const bool activation = item.instruction.operation.holds<isa::Activation>();
     item.instruction.engine = activation ? isa::Engine::scalar : isa::Engine::vector;
     item.any_engine = !activation;
   }

@@ -74,7 +74,7 @@ struct Laid {
 template <class Operation>
 std::int64_t count(const lower::TileProgram& program) {
   return std::ranges::count_if(program.instructions, [](const lower::TileInstruction& item) {
-    return std::holds_alternative<Operation>(item.instruction.operation);
+    return item.instruction.operation.holds<Operation>();
   });
 }
 

@@ -80,7 +80,7 @@ std::vector<Event> events_of(const isa::Program& program, std::size_t count,
       isa::for_each_access(instruction.operation, [&event](const isa::Access& access, bool write) {
         walk(access, write ? event.writes : event.reads);
       });
-      if (const auto* dma = std::get_if<isa::Dma>(&instruction.operation)) {
+      if (const auto* dma = instruction.operation.get_if<isa::Dma>()) {
         event.agent = 100 + dma->ring;
         walk(dma->source, 0, dma->source.partition, 0, event.reads);
         walk(dma->destination, 0, dma->destination.partition, 0, event.writes);
@@ -232,7 +232,7 @@ bool runs_to_end(const isa::Program& program, std::uint64_t seed) {
     if (choice >= 0) {
       const isa::Instruction& instruction =
           program.streams[static_cast<std::size_t>(choice)][at[static_cast<std::size_t>(choice)]++];
-      const auto* dma = std::get_if<isa::Dma>(&instruction.operation);
+      const auto* dma = instruction.operation.get_if<isa::Dma>();
       running[dma == nullptr ? choice : 100 + dma->ring].push_back(instruction.signal);
     } else {
       auto& queue = running[-1 - choice];

@@ -251,8 +251,7 @@ TEST_CASE("work for any engine goes to the less busy one") {
   const auto& scalar = result.streams[static_cast<std::size_t>(isa::Engine::scalar)];
   CHECK(scalar.size() >= 8);
   CHECK(scalar.size() <= 13);
-  CHECK(
-      std::holds_alternative<isa::Activation>(scalar.front().operation));  // v2: no copy on Scalar
+  CHECK(scalar.front().operation.holds<isa::Activation>());  // v2: no copy on Scalar
 }
 
 }  // namespace systole::lower

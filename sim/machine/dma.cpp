@@ -14,7 +14,7 @@ Dma::Dma(const isa::Machine& machine, const Timing& timing, Clock& clock, Listen
       lookahead_(std::min(ticks_of_ns(timing, timing.dma_start_ns),
                           ticks_of_ns(timing, timing.dma_completion_ns))),
       engines_(static_cast<std::size_t>(machine.dma_engines)),
-      due_(static_cast<std::size_t>(machine.dma_engines), never),
+      due_(static_cast<std::size_t>(machine.dma_engines)),
       order_(static_cast<std::size_t>(machine.dma_rings)),
       ring_reports_(static_cast<std::size_t>(machine.dma_rings)) {
   for (Engine& engine : engines_) {
@@ -45,7 +45,9 @@ Dma::Rates Dma::rates_of(const TransferShape& shape) const {
     rates.ring = ticks(timing_.dma_ring_row_ns);
   }
   if (timing_.short_row_bytes_per_ns > 0 && shape.descriptor_bytes < timing_.short_row_bytes) {
-    alone = std::max(alone, bytes * machine_.dma_engines / timing_.short_row_bytes_per_ns);
+    // Programs of that kind are bound by something that does not depend on the mix of rows: it replaces the floors.
+    alone = bytes * machine_.dma_engines / timing_.short_row_bytes_per_ns;
+    rates.ring = 0;
   }
   rates.alone = std::max<std::int64_t>(1, ticks(alone));
   if (const std::int64_t hbm = shape.hbm_read + shape.hbm_written; hbm > 0 && shape.bytes > 0) {
@@ -76,6 +78,7 @@ void Dma::trigger(const TransferShape& shape, int ring, isa::SourceId source,
 
   Ticks arrival = now + ticks_of_ns(timing_, timing_.dma_start_ns);
   const Ticks stagger = ticks_of_ns(timing_, timing_.dma_stagger_ns);
+  Ticks earliest = Agenda::never;
   for (std::size_t e = 0; e < engines_.size(); ++e) {
     if (shape.share[e] == 0) {
       continue;
@@ -86,12 +89,15 @@ void Dma::trigger(const TransferShape& shape, int ring, isa::SourceId source,
     queue.parts.push_back({index, shape.share[e], arrival});
     ++transfer.open_parts;
     if (!engine.busy) {
-      due_[e] = std::min(due_[e], arrival);
+      due_.set(e, std::min(due_[e], arrival));
     } else if (engine.alone && engine.ring != ring) {
       make_room(e, arrival);
     }
-    clock_.wake(dma_unit, due_[e]);
+    earliest = std::min(earliest, due_[e]);
     arrival += stagger;
+  }
+  if (earliest < Agenda::never) {
+    clock_.wake(dma_unit, earliest);
   }
   if (transfer.open_parts == 0) {  // nothing to move: complete after the start-up
     transfer.open_parts = 1;
@@ -112,22 +118,20 @@ void Dma::make_room(std::size_t index, Ticks arrival) {
   Queue& queue = engine.queues[static_cast<std::size_t>(engine.ring)];
   queue.parts[queue.head].descriptors += engine.serving - kept;
   engine.serving = kept;
-  due_[index] = service_end(engine);
+  due_.set(index, service_end(engine));
 }
 
 void Dma::step(Ticks now) {
   const Ticks horizon = now + lookahead_;
   for (;;) {
-    const auto first =
-        std::min_element(due_.begin(), due_.end());  // the lowest number of those due together
-    if (*first > horizon) {
-      if (*first < never) {
-        clock_.wake(dma_unit, *first);
+    const std::size_t index = due_.first();
+    const Ticks at = due_[index];
+    if (at > horizon) {
+      if (at < Agenda::never) {
+        clock_.wake(dma_unit, at);
       }
       return;
     }
-    const auto index = static_cast<std::size_t>(first - due_.begin());
-    const Ticks at = *first;
     if (engines_[index].busy) {
       finish_service(index, at);
     }
@@ -163,17 +167,16 @@ void Dma::finish_service(std::size_t number, Ticks now) {
 
 void Dma::start_service(std::size_t number, Ticks now) {
   Engine& engine = engines_[number];
-  Ticks& due = due_[number];
+  Ticks next_arrival = Agenda::never;
   int active = 0;
   int first = -1;   // ring with work
   int chosen = -1;  // the first of them after the one served last
-  due = never;
   for (std::size_t r = engine.queued.first(); r < RingSet::capacity; r = engine.queued.next(r)) {
     const int ring = static_cast<int>(r);
     const Queue& queue = engine.queues[static_cast<std::size_t>(ring)];
     const Ticks arrival = queue.parts[queue.head].arrival;
     if (arrival > now) {
-      due = std::min(due, arrival);
+      next_arrival = std::min(next_arrival, arrival);
       continue;
     }
     ++active;
@@ -182,6 +185,7 @@ void Dma::start_service(std::size_t number, Ticks now) {
   }
   chosen = chosen < 0 ? first : chosen;
   if (chosen < 0) {
+    due_.set(number, next_arrival);
     return;
   }
   Queue& queue = engine.queues[static_cast<std::size_t>(chosen)];
@@ -204,13 +208,12 @@ void Dma::start_service(std::size_t number, Ticks now) {
   engine.serving = active == 1 ? part.descriptors
                                : std::clamp<std::int64_t>(turn / engine.each, 1, part.descriptors);
   part.descriptors -= engine.serving;
-  const Ticks next_arrival = due;
   engine.alone = active == 1;
-  due = service_end(engine);
+  due_.set(number, service_end(engine));
   if (engine.alone) {
     make_room(number, next_arrival);
   }
-  listener_.served(transfer.end.source, now, due);
+  listener_.served(transfer.end.source, now, due_[number]);
 }
 
 void Dma::part_done(std::uint32_t index, Ticks now) {

@@ -59,6 +59,35 @@ class RingSet {
   std::array<std::uint64_t, capacity / 64> words_{};
 };
 
+// One time per engine, and the earliest of them: the lowest number among equals. Time and number lie in one word, so that
+// the search is a branch-free minimum.
+class Agenda {
+ public:
+  static constexpr Ticks never = Ticks(std::int64_t{1} << 52);
+
+  explicit Agenda(std::size_t size) : keys_(size) {
+    for (std::size_t i = 0; i < size; ++i) {
+      set(i, never);
+    }
+  }
+  void set(std::size_t i, Ticks at) {
+    keys_[i] = at.count() << number_bits | static_cast<std::int64_t>(i);
+  }
+  [[nodiscard]] Ticks operator[](std::size_t i) const { return Ticks(keys_[i] >> number_bits); }
+  // The number whose time comes first.
+  [[nodiscard]] std::size_t first() const {
+    std::int64_t least = keys_[0];
+    for (const std::int64_t key : keys_) {
+      least = key < least ? key : least;
+    }
+    return static_cast<std::size_t>(least & ((1 << number_bits) - 1));
+  }
+
+ private:
+  static constexpr int number_bits = 10;  // machines have up to 1024 DMA engines
+  std::vector<std::int64_t> keys_;
+};
+
 class Dma {
  public:
   struct Listener {
@@ -88,8 +117,6 @@ class Dma {
  private:
   // Times of descriptors have this many fractional bits of a tick.
   static constexpr int fraction_bits = 8;
-  static constexpr Ticks never = Ticks(std::int64_t{1} << 62);
-
   // Lower bounds on a descriptor's time, in ticks with fraction.
   struct Rates {
     std::int64_t alone = 1;  // rate of the engine, its floor, the cap on short rows
@@ -146,7 +173,7 @@ class Dma {
   Ticks quantum_;
   Ticks lookahead_;
   std::vector<Engine> engines_;
-  std::vector<Ticks> due_;  // per engine
+  Agenda due_;  // of the engines
   std::vector<Transfer> transfers_;
   std::vector<std::uint32_t> free_;
   struct Order {  // transfers of a ring, in order of their triggers

@@ -56,10 +56,16 @@ std::vector<std::int64_t> partitions_per_engine(const isa::DmaAccess& access,
 }
 
 // `total` split in proportion to the weights; the first engines take what is left over.
-std::vector<std::int64_t> split(std::int64_t total, const std::vector<std::int64_t>& weights) {
+std::vector<std::int64_t> split(std::int64_t total, std::vector<std::int64_t> weights) {
   std::int64_t sum = 0;
   for (const std::int64_t weight : weights) {
     sum += weight;
+  }
+  if (sum > 0 && total % sum == 0) {  // whole rows of every partition: nearly always
+    for (std::int64_t& weight : weights) {
+      weight *= total / sum;
+    }
+    return weights;
   }
   std::vector<std::int64_t> share(weights.size(), 0);
   std::int64_t given = 0;

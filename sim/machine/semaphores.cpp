@@ -15,6 +15,10 @@ void Semaphores::settle(Semaphore& semaphore, Ticks now) {
   if (semaphore.head == semaphore.future.size()) {
     semaphore.future.clear();
     semaphore.head = 0;
+  } else if (semaphore.head > 64 && semaphore.head * 2 > semaphore.future.size()) {
+    semaphore.future.erase(semaphore.future.begin(),
+                           semaphore.future.begin() + static_cast<std::ptrdiff_t>(semaphore.head));
+    semaphore.head = 0;
   }
 }
 

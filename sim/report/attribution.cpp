@@ -39,6 +39,9 @@ void Attribution::catch_up(Ticks now) {
   if (ahead_head_ == ahead_.size()) {
     ahead_.clear();
     ahead_head_ = 0;
+  } else if (ahead_head_ > 64 && ahead_head_ * 2 > ahead_.size()) {
+    ahead_.erase(ahead_.begin(), ahead_.begin() + static_cast<std::ptrdiff_t>(ahead_head_));
+    ahead_head_ = 0;
   }
 }
 
@@ -48,6 +51,10 @@ void Attribution::serve(int lane, isa::SourceId source, Ticks now, Ticks until) 
 }
 
 void Attribution::serve_dma(isa::SourceId source, Ticks from, Ticks until) {
+  if (!ahead_.empty() && ahead_.back().source == source && from <= ahead_.back().until) {
+    ahead_.back().until = std::max(ahead_.back().until, until);  // the DMA engines work side by side
+    return;
+  }
   ahead_.push_back({source, from, until});
 }
 

@@ -1,4 +1,6 @@
 // Speed of the simulator, in seconds of processor time of one thread. Not a test: prints a table.
+#include <sys/resource.h>
+
 #include <Eigen/Core>
 #include <cstdio>
 #include <ctime>
@@ -8,6 +10,7 @@
 #include "isa/base/random.hpp"
 #include "isa/convert.hpp"
 #include "sim/simulate.hpp"
+#include "sim/validate/kernel.hpp"
 #include "sim/validate/matmul.hpp"
 
 namespace {
@@ -90,6 +93,48 @@ std::vector<isa::Program> bert_large(const isa::Machine& machine) {
   return programs;
 }
 
+// Rounds of ten instructions: a small load, four pairs of stationary load and multiply, an eviction. Two buffers, two banks.
+isa::Program mixed_program(int rounds, const isa::Machine& machine) {
+  using isa::DType;
+  using isa::Engine;
+  Kernel kernel("mixed", machine);
+  const auto x = kernel.matrix("x", isa::Role::input, DType::bf16, 128, 1024);
+  kernel.source("mixed");
+  Counter loaded = kernel.counter();
+  Counter multiplied = kernel.counter();
+  Counter evicted = kernel.counter();
+  for (int i = 0; i < rounds; ++i) {
+    const std::int64_t buffer = i % 2 * 1024;
+    kernel.load({x, 1024, 0, i % 2 * 512, 128, 512}, buffer, 0, {multiplied.at(i - 1)},
+                loaded.signal());
+    for (int k = 0; k < 4; ++k) {
+      std::vector<isa::SemaphoreWait> waits;
+      if (k == 0) {
+        waits = {loaded.at(i + 1), evicted.at(i - 1)};
+      }
+      kernel.emit(Engine::tensor,
+                  isa::LoadStationary{in_sbuf(DType::bf16, 128, 128, buffer + k * 256), 0},
+                  std::move(waits));
+      isa::Multiply op;
+      op.moving = in_sbuf(DType::bf16, 128, 512, buffer);
+      op.out = in_psum(128, 512, i % 2 * 2048);
+      op.accumulate = k > 0;
+      kernel.emit(Engine::tensor, op, {}, k == 3 ? multiplied.signal() : isa::SemaphoreId());
+    }
+    kernel.emit(Engine::vector,
+                isa::Copy{in_psum(128, 512, i % 2 * 2048), in_sbuf(DType::f32, 128, 512, 8192)},
+                {multiplied.now()}, evicted.signal());
+  }
+  return kernel.take();
+}
+
+// Largest memory that the process has had.
+double peak_gigabytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / 1e6;
+}
+
 double eigen_product(int extent) {
   Eigen::MatrixXf a = Eigen::MatrixXf::Random(extent, extent);
   Eigen::MatrixXf b = Eigen::MatrixXf::Random(extent, extent);
@@ -130,13 +175,14 @@ int main() {
   const std::vector<isa::Program> bert = bert_large(machine);
   print("BERT-large products, time only", run(bert, machine, timing, time_only));
   print("BERT-large products, time and checks", run(bert, machine, timing, checked));
-  for (const int batch : {1, 10, 100}) {
-    const std::vector<isa::Program> streamed{
-        streamed_product({1024, 1024, 1024, isa::DType::bf16}, {1, 2, 4, 8, batch}, machine)};
-    print("streamed 1024^3, " + std::to_string(batch) + " times, time only",
-          run(streamed, machine, timing, time_only));
-    print("streamed 1024^3, " + std::to_string(batch) + " times, time and checks",
-          run(streamed, machine, timing, checked));
+  const std::vector<isa::Program> streamed{
+      streamed_product({1024, 1024, 1024, isa::DType::bf16}, {1, 2, 4, 8, 100}, machine)};
+  print("streamed 1024^3, 100 times, time only", run(streamed, machine, timing, time_only));
+  print("streamed 1024^3, 100 times, time and checks", run(streamed, machine, timing, checked));
+  for (const int rounds : {1000, 10'000, 100'000, 1'000'000}) {
+    const std::vector<isa::Program> mixed{mixed_program(rounds, machine)};
+    print("mixed, time only", run(mixed, machine, timing, time_only));
+    std::printf("peak memory so far: %.2f GB\n", peak_gigabytes());
   }
   return 0;
 }

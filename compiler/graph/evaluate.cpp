@@ -70,7 +70,8 @@ std::uint64_t seed_of(const Tensor& tensor, std::uint64_t seed) {
   for (const std::int64_t extent : tensor.shape) {
     hash = mix(hash, static_cast<std::uint64_t>(extent));
   }
-  return mix(hash, static_cast<std::uint64_t>(tensor.type));
+  // The same numbers for every float type: a program may store an input in another one than the model.
+  return mix(hash, static_cast<std::uint64_t>(is_float(tensor.type) ? ElementType::f32 : tensor.type));
 }
 
 // How many products a weight's values are summed over; see random_array in the header.

@@ -45,7 +45,7 @@ struct Life {
 };
 
 bool is_load(const TileInstruction& item) {
-  const auto* dma = std::get_if<isa::Dma>(&item.instruction.operation);
+  const auto* dma = item.instruction.operation.get_if<isa::Dma>();
   return dma != nullptr && dma->source.space == isa::Space::hbm &&
          dma->destination.space != isa::Space::hbm;
 }

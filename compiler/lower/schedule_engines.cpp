@@ -36,7 +36,7 @@ std::int64_t vector_cycles(const isa::Operation& operation, const Shape& shape) 
   if (operation.holds<isa::Reciprocal>()) {
     return 8 * shape.elements;
   }
-  if (const auto* reduce = std::get_if<isa::TensorReduce>(&operation)) {
+  if (const auto* reduce = operation.get_if<isa::TensorReduce>()) {
     const bool fast = reduce->op == isa::AluOp::add || reduce->op == isa::AluOp::max;
     return !shape.wide && fast ? shape.elements / 2 : shape.elements;  // two bf16 per cycle
   }

@@ -166,7 +166,7 @@ class Writer {
   }
 
   TensorId add_node(graph::Node node, graph::Tensor output, const layout::Layout& layout,
-                    isa::DType storage, layout::Mechanism mechanism, std::int64_t predicted) {
+                    isa::DType storage, layout::Mechanism mechanism, const layout::Price& predicted) {
     output.producer = NodeId(out_.graph.nodes.size());
     node.name = unique(out_.graph.node_names, node.name);
     node.output = add_tensor(std::move(output), layout, storage);
@@ -188,7 +188,7 @@ class Writer {
     const layout::Layout layout = out_.layouts[tensor];
     const isa::DType storage = out_.storage[tensor];
     return add_node({copy.name, name, graph::Convert{}, {tensor}, {}}, std::move(copy), layout,
-                    storage, layout::Mechanism::dma, 0);
+                    storage, layout::Mechanism::dma, {});
   }
 
   // Operands from HBM that all strips read, loaded once.
@@ -223,7 +223,7 @@ class Writer {
     slice.starts[at(axis)] = span.begin;
     const std::string name = part.name;
     return add_node({name, name, slice, {whole_[tensor]}, {}}, std::move(part),
-                    laid_.layouts[tensor], laid_.storage[tensor], layout::Mechanism::alias, 0);
+                    laid_.layouts[tensor], laid_.storage[tensor], layout::Mechanism::alias, {});
   }
 
   void strip_of(const StripRegion& region, NodeId id, std::int64_t strip,
@@ -242,7 +242,7 @@ class Writer {
     parts[n.output] = add_node(
         {n.name + strip_mark + std::to_string(strip), n.origin, n.op, inputs, {}},
         part_of(n.output, region.axes.at(n.output), span, strip), laid_.layouts[n.output],
-        laid_.storage[n.output], laid_.mechanisms[id], strip == 0 ? laid_.predicted[id] : 0);
+        laid_.storage[n.output], laid_.mechanisms[id], strip == 0 ? laid_.predicted[id] : layout::Price{});
   }
 
   void join(const StripRegion& region, TensorId output,
@@ -254,7 +254,7 @@ class Writer {
     const std::string name = laid_.graph.tensors[output].name;
     whole_[output] = add_node({name, name, graph::Concat{region.axes.at(output)}, pieces, {}},
                               laid_.graph.tensors[output], laid_.layouts[output],
-                              laid_.storage[output], layout::Mechanism::alias, 0);
+                              laid_.storage[output], layout::Mechanism::alias, {});
   }
 
   const layout::LaidGraph& laid_;

@@ -1,6 +1,7 @@
 // (e / s) V = (e V) / s if s does not vary along what the product sums over: the shares of a softmax are made on its
 // (small) result instead of on every weight. Only for shares that lie between 0 and 1, e = exp(x - max x) and s = sum e,
-// where the undivided product cannot overflow what the divided one did not.
+// where the undivided product cannot overflow what the divided one did not; and only where the weights are so much more
+// than the result that it pays to tie three operators into a ring.
 #include <algorithm>
 #include <optional>
 
@@ -20,6 +21,8 @@ using graph::ReduceFunction;
 using graph::Shape;
 using graph::Tensor;
 using graph::TensorId;
+
+constexpr std::int64_t least_ratio = 6;
 
 bool is_softmax_share(const Rewriter& rewriter, const Node& division) {
   const Node* exp = rewriter.made_by_map(division.inputs[0], MapFunction::exp);
@@ -60,11 +63,13 @@ std::optional<Shape> shape_in_result(Shape shape, const std::vector<int>& labels
 }  // namespace
 
 std::int64_t delay_divisions(Graph& graph, const Options&) {
-  return rewrite(graph, [](Rewriter& rewriter, Node& node, const Tensor&) {
+  return rewrite(graph, [](Rewriter& rewriter, Node& node, const Tensor& output) {
     const auto* product = std::get_if<Contraction>(&node.op);
     for (std::size_t i = 0; product != nullptr && i < 2; ++i) {
       const Node* found = rewriter.made_by_map(node.inputs[i], MapFunction::divide);
       if (found == nullptr || !rewriter.single_use(node.inputs[i]) ||
+          graph::elements(rewriter.tensor(node.inputs[i]).shape) <
+              least_ratio * graph::elements(output.shape) ||
           !is_softmax_share(rewriter, *found)) {
         continue;
       }

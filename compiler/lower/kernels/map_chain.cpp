@@ -272,7 +272,7 @@ bool MapChain::emit_summing(const Group& group, const Tile& out, const Tile& in,
   }
   std::vector<BufferId> buffers{in.buffer, out.buffer};
   auto op =
-      std::get<isa::Activation>(operation_of(group, access(in), access(out), 0, buffers, true));
+      operation_of(group, access(in), access(out), 0, buffers, true).get<isa::Activation>();
   op.with_reduce = true;
   op.reduce = access(sum);
   buffers.push_back(sum.buffer);

@@ -108,12 +108,12 @@ TEST_CASE("every kind of mistake is one line naming the place and the remedy, wi
   expect_mistake(run_systole("compile --emit bin"), "-o");
   expect_mistake(run_systole("run --expect nothing=x.npy"), "nothing");
   expect_mistake(run_systole("run --input nothing=" + folder.file("absent.npy")), "absent.npy");
-  expect_mistake(run_systole("nonsense"), "'nonsense' is no subcommand");
+  expect_mistake(run_systole("nonsense"), "'nonsense': is no subcommand");
   expect_mistake(run_systole("run --seed -1"), "--seed");
   expect_mistake(run_systole("run --weights random:-1"), "negative");
   expect_mistake(run_systole("inspect --machine nonsense"), "nonsense");
   expect_mistake(run_systole("compile --dump-after apply --emit bin -o " + folder.file("x.bin")), "--dump-after and --emit");
-  expect_mistake(run_systole("run --output /proc/nope"), "--output");
+  expect_mistake(run_systole("run --output /proc/nope"), "/proc/nope: cannot be made a folder");
   expect_mistake(run_systole("solve " + folder.file("absent.ls")), "absent.ls");
   CHECK(folder.files() == 0);
 }

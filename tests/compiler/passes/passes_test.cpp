@@ -404,14 +404,14 @@ output %c "c"
 TEST_CASE("the division of a softmax moves behind the product of its shares") {
   const auto text = [](const std::string& axis, const std::string& lhs, const std::string& extra) {
     return R"(
-input %x f32[2,3,4] "x"
-input %v f32[2,4,5] "v"
+input %x f32[2,3,40] "x"
+input %v f32[2,40,5] "v"
 node %m f32[2,3,1] "m" = reduce(%x) function=max axes=[)" +
            axis + R"(] keep=true
-node %d f32[2,3,4] "d" = subtract(%x, %m)
-node %e f32[2,3,4] "e" = exp(%d)
+node %d f32[2,3,40] "d" = subtract(%x, %m)
+node %e f32[2,3,40] "e" = exp(%d)
 node %s f32[2,3,1] "s" = reduce(%e) function=sum axes=[2] keep=true
-node %p f32[2,3,4] "p" = divide()" +
+node %p f32[2,3,40] "p" = divide()" +
            lhs + R"(, %s)
 node %c f32[2,3,5] "c" = contraction(%p, %v) lhs=[0,1,3] rhs=[0,3,2] out=[0,1,2]
 output %c "y"

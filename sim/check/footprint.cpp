@@ -1,11 +1,10 @@
-// Two sets of equally long runs meet if one run meets another. Most pairs are decided by three quick tests: disjoint
-// hulls; a dense one; and runs that repeat with a common period, where the positions within the period decide (tiles of
-// different columns of one matrix). What remains is enumerated.
+// Two sets of equally long runs meet if one run meets another. Most pairs are decided by quick tests: disjoint hulls; two
+// dense ones; and runs that repeat with a common period, where the positions within the period decide (tiles of different
+// columns of one matrix). Otherwise the same is asked of parts of them.
 #include "sim/check/footprint.hpp"
 
 #include <algorithm>
 #include <numeric>
-#include <vector>
 
 namespace systole::sim {
 namespace {
@@ -75,39 +74,91 @@ PartitionSet stepped(const PartitionSet& set, int stride, int extent) {
   return out;
 }
 
-// Runs of both repeat with period g and are disjoint within it.
-bool disjoint_by_period(const Footprint& a, const Footprint& b) {
-  std::int64_t g = 0;
+// What is left of a footprint inside one index of its outer dims.
+struct Runs {
+  std::int64_t begin = 0;
+  std::int64_t run = 0;
+  int rank = 0;
+  const std::int64_t* stride = nullptr;
+  const std::int64_t* extent = nullptr;
+
+  explicit Runs(const Footprint& footprint)
+      : begin(footprint.begin),
+        run(footprint.run),
+        rank(footprint.rank),
+        stride(footprint.stride.data()),
+        extent(footprint.extent.data()) {}
+
+  [[nodiscard]] std::int64_t span() const {
+    std::int64_t bytes = run;
+    for (int d = 0; d < rank; ++d) {
+      bytes += stride[d] * (extent[d] - 1);
+    }
+    return bytes;
+  }
+  // One index of the outermost dim, at `from`.
+  [[nodiscard]] Runs inner(std::int64_t from) const {
+    Runs runs = *this;
+    runs.begin = from;
+    ++runs.stride;
+    ++runs.extent;
+    --runs.rank;
+    return runs;
+  }
+};
+
+// All runs repeat with a common period, and those of `a` are disjoint from those of `b` within it.
+bool disjoint_by_period(const Runs& a, const Runs& b) {
+  std::int64_t period = 0;
   for (int d = 0; d < a.rank; ++d) {
-    g = std::gcd(g, a.stride[static_cast<std::size_t>(d)]);
+    period = std::gcd(period, a.stride[d]);
   }
   for (int d = 0; d < b.rank; ++d) {
-    g = std::gcd(g, b.stride[static_cast<std::size_t>(d)]);
+    period = std::gcd(period, b.stride[d]);
   }
-  if (g == 0) {
+  if (period == 0) {
     return false;
   }
-  const std::int64_t shift =
-      ((b.begin - a.begin) % g + g) % g;  // a's run is [0, run), b's [shift, shift + run)
-  return a.run <= shift && shift + b.run <= g;
+  const std::int64_t shift = ((b.begin - a.begin) % period + period) % period;
+  return a.run <= shift && shift + b.run <= period;
 }
 
-bool meets_slowly(const Footprint& a, const Footprint& b) {
-  const std::int64_t begin = std::max(a.begin, b.begin);
-  const std::int64_t end = std::min(a.end, b.end);
-  std::vector<bool> touched(static_cast<std::size_t>(end - begin), false);
-  for_each_block(a, 0, [&](std::int64_t from, std::int64_t to) {
-    for (std::int64_t i = std::max(from, begin); i < std::min(to, end); ++i) {
-      touched[static_cast<std::size_t>(i - begin)] = true;
+std::int64_t floor_quotient(std::int64_t a, std::int64_t b) {
+  return a >= 0 ? a / b : -((-a + b - 1) / b);
+}
+
+// Peels the widest dim: of all its indices only those whose bytes lie in the other's hull are followed. A stride that both
+// have is peeled from both at once, as only the difference of the two indices matters.
+bool meets_inside(const Runs& a, const Runs& b) {
+  const std::int64_t a_end = a.begin + a.span();
+  const std::int64_t b_end = b.begin + b.span();
+  if (a.begin >= b_end || b.begin >= a_end) {
+    return false;
+  }
+  if (a.rank == 0 && b.rank == 0) {
+    return true;
+  }
+  if (disjoint_by_period(a, b)) {
+    return false;
+  }
+  if (a.rank == 0 || (b.rank > 0 && b.stride[0] > a.stride[0])) {
+    return meets_inside(b, a);
+  }
+  const std::int64_t step = a.stride[0];
+  const bool both = b.rank > 0 && b.stride[0] == step;
+  const Runs other = both ? b.inner(b.begin) : b;
+  const std::int64_t first = both ? 1 - b.extent[0] : 0;
+  // inner begin < other end, other begin < inner end
+  const std::int64_t other_end = other.begin + other.span();
+  const std::int64_t inner_span = a.inner(a.begin).span();
+  const std::int64_t low = floor_quotient(other.begin - inner_span - a.begin, step) + 1;
+  const std::int64_t high = floor_quotient(other_end - 1 - a.begin, step);
+  for (std::int64_t i = std::max(first, low); i <= std::min(a.extent[0] - 1, high); ++i) {
+    if (meets_inside(a.inner(a.begin + i * step), other)) {
+      return true;
     }
-  });
-  bool met = false;
-  for_each_block(b, 0, [&](std::int64_t from, std::int64_t to) {
-    for (std::int64_t i = std::max(from, begin); !met && i < std::min(to, end); ++i) {
-      met = touched[static_cast<std::size_t>(i - begin)];
-    }
-  });
-  return met;
+  }
+  return false;
 }
 
 }  // namespace
@@ -211,7 +262,7 @@ bool meets(const Footprint& a, const Footprint& b) {
   if (a.dense() && b.dense()) {
     return true;
   }
-  return !disjoint_by_period(a, b) && meets_slowly(a, b);
+  return meets_inside(Runs(a), Runs(b));
 }
 
 }  // namespace systole::sim

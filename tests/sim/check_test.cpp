@@ -339,50 +339,70 @@ TEST_CASE("checks reach the partitions of a larger machine, to the partition") {
   }
 }
 
-// Byte by byte, against the runs and periods of the real thing.
+// Bytes that a pattern touches, one by one.
+std::vector<bool> bytes_of(const isa::Access& access, std::size_t size) {
+  std::vector<bool> touched(size, false);
+  std::vector<std::int64_t> at{access.offset};
+  for (int d = 0; d < access.rank; ++d) {
+    const isa::AccessDim& dim = access.dims[static_cast<std::size_t>(d)];
+    std::vector<std::int64_t> next;
+    for (const std::int64_t base : at) {
+      for (int i = 0; i < dim.extent; ++i) {
+        next.push_back(base + std::int64_t{dim.stride} * i * isa::size_of(access.dtype));
+      }
+    }
+    at = std::move(next);
+  }
+  for (const std::int64_t first : at) {
+    for (int i = 0; i < isa::size_of(access.dtype); ++i) {
+      touched[static_cast<std::size_t>(first + i)] = true;
+    }
+  }
+  return touched;
+}
+
+// Strides from few values, so that both sides often share one, and those of one nest in those of the other.
+isa::Access random_pattern(Random& random, bool large) {
+  const std::array<int, 8> strides{1, 2, 3, 8, 24, 64, 96, 192};
+  isa::Access a;
+  a.dtype = random.integer(0, 1) == 0 ? DType::u8 : DType::bf16;
+  a.partition = static_cast<std::int16_t>(random.integer(0, 2));
+  a.partitions = static_cast<std::int16_t>(random.integer(1, 2));
+  a.rank = static_cast<std::int8_t>(random.integer(0, 3));
+  a.offset = static_cast<std::int32_t>(random.integer(40, 60)) * 2 + (large ? 8000 : 0);
+  for (int d = 0; d < a.rank; ++d) {
+    const auto pick = static_cast<std::size_t>(random.integer(0, strides.size() - 1));
+    a.dims[static_cast<std::size_t>(d)] = {
+        large ? strides[pick] : static_cast<std::int32_t>(random.integer(-4, 8)),
+        static_cast<std::int32_t>(random.integer(1, large ? 20 : 3))};
+  }
+  return a;
+}
+
 TEST_CASE("two footprints meet exactly when they share a byte") {
   Random random(21);
-  int met = 0;
-  for (int trial = 0; trial < 4000; ++trial) {
-    std::array<isa::Access, 2> side;
-    std::array<std::vector<bool>, 2> touched;
-    for (std::size_t s = 0; s < 2; ++s) {
-      isa::Access& a = side[s];
-      a.dtype = random.integer(0, 1) == 0 ? DType::u8 : DType::bf16;
-      a.partition = static_cast<std::int16_t>(random.integer(0, 2));
-      a.partitions = static_cast<std::int16_t>(random.integer(1, 2));
-      a.rank = static_cast<std::int8_t>(random.integer(0, 3));
-      a.offset = static_cast<std::int32_t>(random.integer(40, 60)) * 2;
-      touched[s].assign(512, false);
-      std::vector<std::int64_t> at{a.offset};
-      for (int d = 0; d < a.rank; ++d) {
-        isa::AccessDim& dim = a.dims[static_cast<std::size_t>(d)];
-        dim = {static_cast<std::int32_t>(random.integer(-4, 8)),
-               static_cast<std::int32_t>(random.integer(1, 3))};
-        std::vector<std::int64_t> next;
-        for (const std::int64_t base : at) {
-          for (int i = 0; i < dim.extent; ++i) {
-            next.push_back(base + std::int64_t{dim.stride} * i * isa::size_of(a.dtype));
-          }
-        }
-        at = std::move(next);
+  for (const bool large : {false, true}) {
+    int met = 0;
+    int apart = 0;
+    for (int trial = 0; trial < 4000; ++trial) {
+      const isa::Access a = random_pattern(random, large);
+      const isa::Access b = random_pattern(random, large);
+      const std::size_t size = large ? 32768 : 512;
+      const std::vector<bool> of_a = bytes_of(a, size);
+      const std::vector<bool> of_b = bytes_of(b, size);
+      bool expected = false;
+      for (std::size_t i = 0; i < size; ++i) {
+        expected = expected || (of_a[i] && of_b[i]);
       }
-      for (const std::int64_t first : at) {
-        for (int i = 0; i < isa::size_of(a.dtype); ++i) {
-          touched[s][static_cast<std::size_t>(first + i)] = true;
-        }
-      }
+      apart += expected ? 0 : 1;
+      expected = expected && a.partition < b.partition + b.partitions &&
+                 b.partition < a.partition + a.partitions;
+      met += expected ? 1 : 0;
+      CHECK(meets(footprint_of(a), footprint_of(b)) == expected);
     }
-    bool expected = false;
-    for (std::size_t i = 0; i < 512; ++i) {
-      expected = expected || (touched[0][i] && touched[1][i]);
-    }
-    expected = expected && side[0].partition < side[1].partition + side[1].partitions &&
-               side[1].partition < side[0].partition + side[0].partitions;
-    met += expected ? 1 : 0;
-    CHECK(meets(footprint_of(side[0]), footprint_of(side[1])) == expected);
+    CHECK(met > 300);
+    CHECK(apart > 300);
   }
-  CHECK(met > 300);
 }
 
 }  // namespace

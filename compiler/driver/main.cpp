@@ -159,7 +159,7 @@ void add_calibrate(CLI::App& app, Commands& c, Action& action) {
   auto* sub = app.add_subcommand("calibrate", "Fit a cost file to what the machine measures");
   sub->footer("Example: systole calibrate --machine trn1 --output trn1.calibrated.yaml");
   add_target(*sub, c.calibrate.target);
-  sub->add_option("--suite", c.calibrate.suite, "The profile set")->capture_default_str();
+  sub->add_option("--suite", c.calibrate.suites, "Suites; of each the configurations for calibration")->capture_default_str();
   sub->add_option("--output", c.calibrate.output,
                   "Cost file to write (default: MACHINE.calibrated.yaml)");
   sub->add_option(

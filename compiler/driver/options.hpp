@@ -105,11 +105,11 @@ struct DiffOptions {
 
 struct CalibrateOptions {
   TargetOptions target;
-  std::string suite = "profile";  // the profile set
+  std::vector<std::string> suites{"suite"};  // their configurations for calibration
   std::string output;             // cost file; empty: MACHINE.calibrated.yaml
   std::string profile;            // measurements, kept and reused; empty: MACHINE.profile.jsonl
   std::string check;              // a cost file to judge instead of fitting one
-  std::size_t probes = 8;         // layouts per configuration besides the best one
+  std::size_t probes = 12;         // layouts per configuration besides the best one
   std::uint64_t seed = 1;
   int jobs = 2;  // processes
 };

@@ -21,6 +21,8 @@ constexpr auto fields() {
   const char* cycles = "cycles";
   return std::tuple{
       Field{"machine", &C::machine, "", -any, any, required, "name of the machine that it is for"},
+      Field{"fitted_to", &C::fitted_to, "", -any, any, yaml::optional,
+            "fingerprint of the machine's file that it was fitted to"},
       Field{"column", &C::column, cycles, 0, 1e9, required, "per moving column of the array"},
       Field{"column_fp32", &C::column_fp32, cycles, 0, 1e9, required, "per moving column in fp32"},
       Field{"stationary_load", &C::stationary_load, cycles, 0, 1e9, required,
@@ -29,6 +31,8 @@ constexpr auto fields() {
             "per column of a stationary operand"},
       Field{"vector_element", &C::vector_element, cycles, 0, 1e9, required,
             "per element of a partition, vector engine"},
+      Field{"fused_element", &C::fused_element, cycles, 0, 1e9, required,
+            "per element of a partition, maps in their producer's kernel"},
       Field{"scalar_element", &C::scalar_element, cycles, 0, 1e9, required,
             "per element of a partition, scalar engine"},
       Field{"gpsimd_element", &C::gpsimd_element, cycles, 0, 1e9, required,
@@ -42,6 +46,8 @@ constexpr auto fields() {
       Field{"transfer", &C::transfer, cycles, 0, 1e9, required, "per DMA start that is waited for"},
       Field{"handover", &C::handover, cycles, 0, 1e9, required,
             "per wait of one engine for another"},
+      Field{"follower", &C::follower, cycles, 0, 1e9, required, "per map in its producer's kernel"},
+      Field{"table", &C::table, cycles, 0, 1e9, required, "per function of the scalar engine"},
       Field{"column_min", &C::column_min, "columns", 0, 1e6, required,
             "least columns of an instruction"},
       Field{"long_row", &C::long_row, "bytes", 1, 1e9, required,
@@ -69,6 +75,7 @@ constexpr std::array<FeatureEntry, feature_count> feature_entries{{
     {"stationary_load", &CostModel::stationary_load, Worker::tensor},
     {"stationary_column", &CostModel::stationary_column, Worker::tensor},
     {"vector_element", &CostModel::vector_element, Worker::vector},
+    {"fused_element", &CostModel::fused_element, Worker::vector},
     {"scalar_element", &CostModel::scalar_element, Worker::scalar},
     {"gpsimd_element", &CostModel::gpsimd_element, Worker::gpsimd},
     {"instruction", &CostModel::instruction, Worker::vector},
@@ -76,6 +83,8 @@ constexpr std::array<FeatureEntry, feature_count> feature_entries{{
     {"long_byte", &CostModel::long_byte, Worker::dma},
     {"transfer", &CostModel::transfer, Worker::nobody},
     {"handover", &CostModel::handover, Worker::nobody},
+    {"follower", &CostModel::follower, Worker::nobody},
+    {"table", &CostModel::table, Worker::scalar},
 }};
 
 const FeatureEntry& entry(Feature feature) {
@@ -177,6 +186,44 @@ Price price_of(const Features& features, const CostModel& model) {
   return price;
 }
 
+namespace {
+
+bool can_host(const graph::Op& op) {
+  return std::holds_alternative<graph::Contraction>(op) ||
+         std::holds_alternative<graph::Convolution>(op) || std::holds_alternative<graph::Map>(op) ||
+         std::holds_alternative<graph::Reduce>(op) || std::holds_alternative<graph::Window>(op);
+}
+
+// Of the operands that a map could follow, the one made last: the others are there by then.
+void mark_passing(const graph::Graph& graph, IdVector<TensorId, Boundary>& result) {
+  IdVector<TensorId, int> uses(graph.tensors.size(), 0);
+  for (const graph::Node& node : graph.nodes) {
+    for (const TensorId input : node.inputs) {
+      ++uses[input];
+    }
+  }
+  for (const graph::Node& node : graph.nodes) {
+    if (!std::holds_alternative<graph::Map>(node.op)) {
+      continue;
+    }
+    TensorId last;
+    for (const TensorId input : node.inputs) {
+      const graph::Tensor& tensor = graph.tensors[input];
+      if (result[input] == Boundary::inside && uses[input] == 1 &&
+          can_host(graph.nodes[tensor.producer].op) &&
+          tensor.shape == graph.tensors[node.output].shape &&
+          (!last.valid() || graph.tensors[last].producer < tensor.producer)) {
+        last = input;
+      }
+    }
+    if (last.valid()) {
+      result[last] = Boundary::passing;
+    }
+  }
+}
+
+}  // namespace
+
 IdVector<TensorId, Boundary> boundaries(const graph::Graph& graph) {
   Roots roots(graph.tensors.size());
   for (const graph::Node& node : graph.nodes) {
@@ -198,6 +245,7 @@ IdVector<TensorId, Boundary> boundaries(const graph::Graph& graph) {
   for (const TensorId tensor : graph.tensors.ids()) {
     result[tensor] = by_root[roots.find(tensor)];
   }
+  mark_passing(graph, result);
   return result;
 }
 
@@ -262,6 +310,7 @@ Features NodePricer::features(const Configuration& configuration) const {
                             *site.shapes[position], state_->dtypes[position],
                             state_->boundary[position], state_->context));
     views.back().ready = state_->boundary[position] == Boundary::source;
+    views.back().passing = state_->boundary[position] == Boundary::passing;
   }
   Work work(state_->context);
   add_up(work, {site, configuration, views, state_->dtypes});

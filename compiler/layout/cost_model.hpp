@@ -30,7 +30,8 @@
 namespace systole::layout {
 
 struct CostModel {
-  std::string machine;  // name of the machine that it is for
+  std::string machine;    // name of the machine that it is for
+  std::string fitted_to;  // fingerprint of the machine's file, timing included; empty: not fitted to measurements
 
   // Reference-clock cycles per unit, named as the features.
   double column = 0;
@@ -38,6 +39,7 @@ struct CostModel {
   double stationary_load = 0;
   double stationary_column = 0;
   double vector_element = 0;
+  double fused_element = 0;
   double scalar_element = 0;
   double gpsimd_element = 0;
   double instruction = 0;
@@ -45,6 +47,8 @@ struct CostModel {
   double long_byte = 0;
   double transfer = 0;
   double handover = 0;
+  double follower = 0;
+  double table = 0;
 
   double column_min = 64;        // columns that an instruction takes at least
   double long_row = 2048;        // bytes from which a row costs its bytes
@@ -68,7 +72,8 @@ void set_coefficient(CostModel& model, Feature feature, double value);
 [[nodiscard]] Price price_of(const Features& features, const CostModel& model);
 
 // What ties a tensor to HBM whatever its layout: being (a relabelling of) a graph input or constant, or of an output.
-enum class Boundary : std::uint8_t { inside, source, output };
+// passing: inside, and read by nothing but a map that can run in its producer's kernel if the layout stays.
+enum class Boundary : std::uint8_t { inside, passing, source, output };
 [[nodiscard]] IdVector<graph::TensorId, Boundary> boundaries(const graph::Graph& graph);
 
 // Prices the configurations of one node; made once per node, since rows are many.

@@ -15,6 +15,7 @@ enum class Feature : std::uint8_t {
   stationary_load,    // stationary operands loaded
   stationary_column,  // their columns
   vector_element,     // elements per partition and pass on the vector engine
+  fused_element,      // ... of maps that can run in the kernel of their operand's producer
   scalar_element,     // ... on the scalar engine
   gpsimd_element,     // ... on GpSimd
   instruction,        // instructions of vector, scalar and GpSimd engines
@@ -22,8 +23,10 @@ enum class Feature : std::uint8_t {
   long_byte,          // bytes in longer rows, per DMA engine
   transfer,           // DMA starts that something waits for
   handover,           // one engine waiting for another's first result
+  follower,           // maps that can run in the kernel of their operand's producer
+  table,              // functions of the scalar engine, which loads a table for each
 };
-inline constexpr std::size_t feature_count = 12;
+inline constexpr std::size_t feature_count = 15;
 [[nodiscard]] std::string_view name_of(Feature feature);
 
 using Features = std::array<double, feature_count>;

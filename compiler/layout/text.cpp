@@ -69,8 +69,12 @@ graph::PrintOptions with_layouts(const LaidGraph& laid) {
 
 }  // namespace
 
-std::string to_text(const LaidGraph& laid) { return graph::print(laid.graph, with_layouts(laid)); }
+std::string to_text(const LaidGraph& laid) {
+  return graph::print(laid.graph, with_layouts(laid));
+}
 
-std::string to_dot(const LaidGraph& laid) { return graph::print_dot(laid.graph, with_layouts(laid)); }
+std::string to_dot(const LaidGraph& laid) {
+  return graph::print_dot(laid.graph, with_layouts(laid));
+}
 
 }  // namespace systole::layout

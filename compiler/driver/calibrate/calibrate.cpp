@@ -22,33 +22,56 @@
 namespace systole::driver {
 namespace {
 
+constexpr double most_median_error = 0.15;  // of whole programs, for a file that fits
+
 std::string read_text(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// Of all that decides a measurement but the program: the machine's file, timing included.
-std::string fingerprint_of(const std::string& machine) {
-  const std::string text = read_text(isa::find_machine_file(machine));
+std::string checksum_of(const std::string& path) {
+  const std::string text = read_text(path);
   return fmt::format("{:016x}", isa::checksum(std::as_bytes(std::span(text))));
+}
+
+// The machine's file, timing included.
+std::string fingerprint_of(const std::string& machine) {
+  return checksum_of(isa::find_machine_file(machine));
 }
 
 bool held_out(const Sample& sample) {
   return isa::checksum(std::as_bytes(std::span(sample.configuration))) % 5 == 0;
 }
 
+std::vector<Configuration> configurations_of(const CalibrateOptions& options) {
+  std::vector<Configuration> out;
+  for (const std::string& name : options.suites) {
+    for (Configuration& configuration : read_suite(name).configurations) {
+      if (configuration.half == "calibration") {
+        out.push_back(std::move(configuration));
+      }
+    }
+  }
+  if (out.empty()) {
+    throw Error("--suite", "no configuration is for calibration", "name a suite that has some");
+  }
+  return out;
+}
+
 std::vector<Sample> measure_all(const CalibrateOptions& options, const Target& target) {
-  const Suite suite = read_suite(options.suite);
+  const std::vector<Configuration> configurations = configurations_of(options);
   const std::string path =
       options.profile.empty() ? target.machine.name + ".profile.jsonl" : options.profile;
   expect_writable(path);
-  const std::string key =
-      fmt::format("profile {} machine {} {} dtype {} probes {} seed {} systole {}", suite.name,
-                  target.machine.name, fingerprint_of(options.target.machine), options.target.dtype,
-                  options.probes, options.seed, SYSTOLE_VERSION);
+  const std::string key = fmt::format(
+      "suites {} machine {} {} costs {} dtype {} probes {} seed {} systole {} {}",
+      fmt::join(options.suites, ","), target.machine.name, fingerprint_of(options.target.machine),
+      checksum_of(layout::find_cost_file(target.cost_file)), options.target.dtype, options.probes,
+      options.seed, SYSTOLE_VERSION,
+      checksum_of("/proc/self/exe"));  // another compiler makes other programs
   ProfileFile file(path, key);
   std::vector<Configuration> left;
-  std::copy_if(suite.configurations.begin(), suite.configurations.end(), std::back_inserter(left),
+  std::copy_if(configurations.begin(), configurations.end(), std::back_inserter(left),
                [&](const Configuration& c) { return !file.has(c.name); });
   std::size_t done = 0;
   run_jobs(
@@ -67,7 +90,7 @@ std::vector<Sample> measure_all(const CalibrateOptions& options, const Target& t
         }
       });
   std::vector<Sample> samples;
-  for (const Configuration& configuration : suite.configurations) {
+  for (const Configuration& configuration : configurations) {
     for (Sample& sample : parse_samples(file.lines(configuration.name), path)) {
       samples.push_back(std::move(sample));
     }
@@ -119,9 +142,42 @@ std::string coefficient_table(const layout::CostModel& before, const Fit& fit) {
   return table.text();
 }
 
+// Whether a cost file still fits: the machine's fingerprint, and the error on programs that no fit has seen.
+int check_file(const CalibrateOptions& options) {
+  TargetOptions with = options.target;
+  with.costs = options.check;
+  const Target target = load_target(with);
+  const std::string now = fingerprint_of(options.target.machine);
+  const bool same = target.costs.fitted_to == now;
+  std::vector<Sample> samples;
+  const std::vector<Configuration> all = configurations_of(options);
+  for (std::size_t i = 0; i < all.size(); i += std::max<std::size_t>(1, all.size() / 10)) {
+    for (Sample& sample : profile(all[i], with, 4, options.seed + 1)) {
+      if (sample.kind == SampleKind::program) {
+        samples.push_back(std::move(sample));
+      }
+    }
+  }
+  const Errors e = errors(samples, target.costs);
+  const bool fits = same && e.median <= most_median_error;
+  std::printf(
+      "%s\nmachine %s: %s\nfresh programs %zu: median error %.1f %%, 90th percentile %.1f %% "
+      "(allowed median %.0f %%)\n%s\n",
+      target.cost_file.c_str(), target.machine.name.c_str(),
+      same                             ? "the one that it was fitted to"
+      : target.costs.fitted_to.empty() ? "the file was not fitted to measurements"
+                                       : "its file has changed since the fit",
+      e.count, 100 * e.median, 100 * e.ninetieth, 100 * most_median_error,
+      fits ? "it fits" : "it does not fit: run systole calibrate");
+  return fits ? 0 : 1;
+}
+
 }  // namespace
 
 int calibrate(const CalibrateOptions& options) {
+  if (!options.check.empty()) {
+    return check_file(options);
+  }
   const Target target = load_target(options.target);
   const std::string output =
       options.output.empty() ? target.machine.name + ".calibrated.yaml" : options.output;
@@ -130,16 +186,18 @@ int calibrate(const CalibrateOptions& options) {
   std::vector<Sample> training;
   std::copy_if(samples.begin(), samples.end(), std::back_inserter(training),
                [](const Sample& s) { return !held_out(s); });
-  const Fit fitted = fit(training, target.costs);
+  Fit fitted = fit(training, target.costs);
+  fitted.model.fitted_to = fingerprint_of(options.target.machine);
   const std::string report =
       error_table(samples, {{target.cost_file, target.costs}, {"fitted", fitted.model}}) + "\n" +
       coefficient_table(target.costs, fitted);
   std::fputs(report.c_str(), stdout);
-  write_file(output,
-             fmt::format("# Fitted by: systole calibrate --machine {} --suite {} --probes {} "
-                         "--seed {}  (systole {})\n{}",
-                         options.target.machine, options.suite, options.probes, options.seed,
-                         SYSTOLE_VERSION, layout::print_cost_model(fitted.model)));
+  write_file(
+      output,
+      fmt::format("# Fitted by: systole calibrate --machine {} --suite {} --probes {} "
+                  "--seed {}  (systole {})\n{}",
+                  options.target.machine, fmt::join(options.suites, " --suite "), options.probes,
+                  options.seed, SYSTOLE_VERSION, layout::print_cost_model(fitted.model)));
   return 0;
 }
 

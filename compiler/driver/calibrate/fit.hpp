@@ -1,4 +1,5 @@
-// Fitting the coefficients of a cost model to measurements: robust, non-negative least squares on relative errors.
+// Fitting the coefficients of a cost model to measurements: robust least squares on the logarithms of prices and, so that
+// programs are ranked as measured, of the ratios between programs of one model. Coefficients stay positive.
 #pragma once
 
 #include <string>
@@ -21,7 +22,7 @@ struct Fit {
 // `start` gives what is not fitted (thresholds, shares) and the first guess. Deterministic. Needs at least one sample.
 [[nodiscard]] Fit fit(const std::vector<Sample>& samples, const layout::CostModel& start);
 
-// Relative errors |predicted - measured| / measured of samples that took at least `floor` cycles.
+// Relative errors |predicted - measured| / measured (of at least 200 cycles).
 struct Errors {
   std::size_t count = 0;
   double median = 0, ninetieth = 0;

@@ -38,8 +38,9 @@ std::vector<solver::Assignment> probes(const solver::Problem& problem, std::size
   std::vector<solver::Assignment> out;
   for (std::size_t i = 0; i <= count; ++i) {
     std::vector<int> held(operators, -1);
-    // From one held operator to all of them: single conversions as well as long runs of bad choices.
-    const double share = i == 0 ? 0 : random.uniform();
+    // Near the optimum, where strategies differ: every other time few operators are held. From there to all of them.
+    const double few = 3.0 / static_cast<double>(std::max<std::size_t>(1, operators));
+    const double share = i == 0 ? 0 : i % 2 == 0 ? random.uniform() : few;
     for (const solver::OperatorId op : problem.operators.ids()) {
       const auto rows = static_cast<std::int64_t>(problem.operators[op].rows.size());
       if (i > 0 && random.uniform() < share) {

@@ -33,7 +33,20 @@ const char* name_of(SampleKind kind) {
   return "";
 }
 
-// Work fused into another operator, or relabelled, has no source: it counts for the program alone.
+// Operators that run in another one's kernel, by name: their work shows there.
+std::map<std::string, std::string> hosts_of(const Compiled& compiled) {
+  std::map<std::string, std::string> out;
+  const lower::Fusion& fusion = compiled.residency.fusion;
+  for (const graph::NodeId node : compiled.stripped.graph.nodes.ids()) {
+    if (fusion.host[node] != node) {
+      out[lower::source_name(compiled.stripped, node)] =
+          lower::source_name(compiled.stripped, fusion.host[node]);
+    }
+  }
+  return out;
+}
+
+// What is relabelled has no source: it counts for the program alone.
 std::vector<Sample> samples_of(const Setting& setting, const solver::Assignment& assignment,
                                const std::string& name, std::size_t probe) {
   const Compiled compiled =
@@ -46,17 +59,20 @@ std::vector<Sample> samples_of(const Setting& setting, const solver::Assignment&
   check(outcome.status == sim::Status::done, "a compiled program runs");
   Sample whole{name, probe, SampleKind::program,
                "",   {},    static_cast<double>(outcome.report.cycles)};
+  const std::map<std::string, std::string> hosts = hosts_of(compiled);
   std::map<std::string, layout::Features> by_source;
   const auto features = layout::features(setting.model.graph, setting.statement, compiled.laid);
   for (const graph::NodeId node : features.ids()) {
     add(whole.features, features[node]);
-    add(by_source[lower::source_name(compiled.laid, node)], features[node]);
+    const std::string own = lower::source_name(compiled.laid, node);
+    const auto host = hosts.find(own);
+    add(by_source[host == hosts.end() ? own : host->second], features[node]);
   }
   std::vector<Sample> out;
   for (const isa::SourceId id : compiled.program.sources.ids()) {
     const isa::Source& source = compiled.program.sources[id];
     const auto found = by_source.find(source.name);
-    if (found != by_source.end()) {
+    if (found != by_source.end() && outcome.report.sources[id.index()].instructions > 0) {
       const auto cycles =
           sim::reference_cycles(setting.timing, outcome.report.sources[id.index()].attributed);
       out.push_back({name, probe,

@@ -138,6 +138,18 @@ void price_map(Work& work, const graph::Map& op, const NodeViews& node) {
       narrow && (op.function == F::add || op.function == F::subtract || op.function == F::multiply);
   const double pair = tiles >= 2 && !fast ? 2.0 : 1.0;
   const std::int64_t elements = out.per_partition();
+  if (passes.scalar > 0) {
+    work.add(Feature::table, 1);
+  }
+  const bool follows = std::any_of(node.views.begin(), node.views.end() - 1,
+                                   [](const View& view) { return view.passing; });
+  if (follows) {
+    const double all = passes.vector + passes.vector_pair * pair + passes.scalar;
+    work.add(Feature::fused_element, all * static_cast<double>(elements));
+    work.add(Feature::follower, 1);
+    work.result(out);
+    return;
+  }
   if (passes.vector + passes.vector_pair > 0) {
     work.elementwise(Feature::vector_element, passes.vector, elements);
     work.add(Feature::vector_element, passes.vector_pair * pair * static_cast<double>(elements));

@@ -39,6 +39,7 @@ void price_resize(Work& work, const NodeViews& node) {
   const std::size_t last = node.views.size() - 1;
   const View& out = node.views[last];
   const Layout& layout = node.configuration.output;
+  bool by_dma = false;
   for (std::size_t i = 0; i < last; ++i) {
     const View& in = node.views[i];
     const View& moved = in.elements() < out.elements() ? in : out;
@@ -62,9 +63,12 @@ void price_resize(Work& work, const NodeViews& node) {
       }
     }
     work.rows(bytes_of(moved), static_cast<double>(run * moved.bytes), moved.partitions);
-    work.add(Feature::transfer, 1);
+    by_dma = true;
   }
-  work.add(Feature::handover, 1);
+  if (std::holds_alternative<graph::Pad>(node.site.node->op)) {
+    work.elementwise(Feature::vector_element, 1, out.per_partition());  // filled first
+  }
+  work.add(by_dma ? Feature::transfer : Feature::handover, 1);  // operands move side by side
 }
 
 void price_gather(Work& work, const NodeViews& node) {
@@ -183,6 +187,10 @@ Features conversion_features(Mechanism mechanism, const graph::Shape& shape, isa
   const View result =
       view_of(to, shape, dtype,
               output && identity_order(to, shape) ? Boundary::output : Boundary::inside, context);
+  if (boundary == Boundary::passing) {
+    work.elementwise(Feature::vector_element, 1,
+                     source.per_partition());  // no map follows in the producer's kernel
+  }
   if (mechanism == Mechanism::reorder) {
     convert_inside(work, source, result);
   } else if (mechanism == Mechanism::array_transpose) {

@@ -122,7 +122,13 @@ void price_convolution(Work& work, const graph::Convolution& op, const NodeViews
   }
   const bool fp32 = multiplies_fp32(node);
   const std::int64_t per_group = out[1] / std::max<std::int64_t>(1, op.groups);
-  const auto passes = static_cast<double>(kernel * parts(x[1] / op.groups, machine.array_rows));
+  // Thin images: one kernel axis lies on the array's rows beside the channels.
+  const bool folds =
+      op.groups == 1 && out.size() > 2 && w[2] > 1 && x[1] * w[2] <= machine.array_rows;
+  const auto passes =
+      static_cast<double>(folds && node.configuration.mechanism == Mechanism::rhs_stationary
+                              ? kernel / std::max<std::int64_t>(1, w[2])
+                              : kernel * parts(x[1] / op.groups, machine.array_rows));
   if (node.configuration.mechanism ==
       Mechanism::standard) {  // depthwise, multiply and add per kernel position
     const std::int64_t blocks = parts(out[1], machine.partitions);
@@ -131,9 +137,17 @@ void price_convolution(Work& work, const graph::Convolution& op, const NodeViews
   } else if (node.configuration.mechanism == Mechanism::rhs_stationary) {
     const auto tiles = static_cast<double>(op.groups * parts(per_group, machine.array_columns));
     const std::int64_t chunks = parts(pixels, machine.moving_max);
-    work.multiply(fp32, tiles * passes, pixels);
+    // Few filters: tiles of pixels side by side in the array's columns.
+    const std::int64_t beside = std::max<std::int64_t>(
+        1, machine.array_columns / std::max<std::int64_t>(per_group, machine.row_tile_min));
+    work.multiply(fp32, tiles * passes, parts(pixels, beside));
     work.stationary(tiles * passes * static_cast<double>(parts(chunks, columns_groups)),
                     std::min<std::int64_t>(per_group, machine.array_columns));
+    if (folds) {  // the image once per folded position
+      const View& image = node.views[0];
+      work.rows(static_cast<double>(w[2] * image.elements() * image.bytes),
+                static_cast<double>(image.free * image.bytes), image.partitions * w[2]);
+    }
     work.add(Feature::vector_element, tiles * static_cast<double>(pixels));
     work.add(Feature::instruction, tiles * static_cast<double>(chunks));
     work.add(Feature::handover, 3);  // array, eviction, consumer

@@ -11,8 +11,8 @@ View view_of(const Layout& layout, const graph::Shape& shape, isa::DType dtype, 
   view.bytes = isa::size_of(dtype);
   const double room =
       context.model.resident_share * static_cast<double>(context.machine.sbuf_bytes);
-  view.hbm =
-      boundary != Boundary::inside || static_cast<double>(view.per_partition() * view.bytes) > room;
+  view.hbm = boundary == Boundary::source || boundary == Boundary::output ||
+             static_cast<double>(view.per_partition() * view.bytes) > room;
   return view;
 }
 
@@ -56,6 +56,9 @@ void Work::stream(const View& view, double times) {
 }
 
 void Work::operand(const View& view, double times) {
+  if (view.passing) {
+    return;  // handed on in the kernel that makes it, never stored
+  }
   stream(view, times);
   if (view.hbm && !view.ready) {
     add(Feature::transfer, 1);
@@ -63,6 +66,9 @@ void Work::operand(const View& view, double times) {
 }
 
 void Work::result(const View& view) {
+  if (view.passing) {
+    return;
+  }
   stream(view);
   if (view.hbm) {
     add(Feature::transfer, 1);

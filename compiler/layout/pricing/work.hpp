@@ -16,7 +16,8 @@ struct View {
   std::int64_t blocks = 1;      // indices per partition
   std::int64_t bytes = 4;       // of an element
   bool hbm = false;
-  bool ready = false;  // from the start: its transfers can be made ahead
+  bool ready = false;    // from the start: its transfers can be made ahead
+  bool passing = false;  // the operator can run in its producer's kernel
 
   [[nodiscard]] std::int64_t elements() const { return partitions * free; }
   [[nodiscard]] std::int64_t per_partition() const { return blocks * free; }  // elements

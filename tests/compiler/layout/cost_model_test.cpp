@@ -167,19 +167,46 @@ TEST_CASE("elementwise work goes with the elements per partition") {
   Inner w;
   const TensorId a = w.source({256, 100}, DType::f32);
   const TensorId b = w.source({256, 100}, DType::f32);
+  for (const TensorId operand :
+       {a, b}) {  // read by another operator as well: nothing passes from kernel to kernel
+    graph::add_node(w.g, "other", graph::Map{.function = graph::MapFunction::relu}, {operand});
+  }
   const TensorId y =
       graph::add_node(w.g, "max", graph::Map{.function = graph::MapFunction::max}, {a, b});
   const Features f =
       w.features(y, DType::f32, {{lay("(0|1)"), lay("(0|1)")}, lay("(0|1)"), Mechanism::standard});
   CHECK(count(f, Feature::vector_element) == 2 * 2 * 100);  // two operands, two blocks
+  CHECK(count(f, Feature::fused_element) == 0);
   const Features g =
       w.features(y, DType::f32, {{lay("(1|0)"), lay("(1|0)")}, lay("(1|0)"), Mechanism::standard});
   CHECK(count(g, Feature::vector_element) == 2 * 256);
 }
 
+TEST_CASE("a map behind its operand's only producer is priced as following in that kernel") {
+  Inner w;
+  const TensorId a = w.source({256, 100}, DType::f32);
+  const TensorId y =
+      graph::add_node(w.g, "exp", graph::Map{.function = graph::MapFunction::exp}, {a});
+  const Features f = w.features(y, DType::f32, {{lay("(0|1)")}, lay("(0|1)"), Mechanism::standard});
+  CHECK(count(f, Feature::fused_element) == 2 * 100);
+  CHECK(count(f, Feature::scalar_element) == 0);
+  CHECK(count(f, Feature::follower) == 1);
+  CHECK(count(f, Feature::table) == 1);
+  CHECK(count(f, Feature::handover) == 0);
+  // A conversion between them costs the pass that was saved.
+  const Features apart =
+      conversion_features(Mechanism::array_transpose, {256, 100}, DType::f32, lay("(0|1)"),
+                          lay("(1|0)"), Boundary::passing, model(), machine());
+  const Features inside =
+      conversion_features(Mechanism::array_transpose, {256, 100}, DType::f32, lay("(0|1)"),
+                          lay("(1|0)"), Boundary::inside, model(), machine());
+  CHECK(count(apart, Feature::vector_element) == count(inside, Feature::vector_element) + 2 * 100);
+}
+
 TEST_CASE("a tensor larger than its share of SBUF is streamed in rows") {
   Inner w;
   const TensorId a = w.source({128, 30000}, DType::f32);  // 120,000 bytes per partition
+  graph::add_node(w.g, "other", graph::Map{.function = graph::MapFunction::relu}, {a});
   const TensorId y =
       graph::add_node(w.g, "exp", graph::Map{.function = graph::MapFunction::exp}, {a});
   const Features f =
@@ -300,7 +327,7 @@ TEST_CASE("relabellings of inputs and outputs are in HBM with them") {
   const auto b = boundaries(g);
   CHECK(b[x] == Boundary::source);
   CHECK(b[t] == Boundary::source);
-  CHECK(b[r] == Boundary::inside);
+  CHECK(b[r] == Boundary::passing);
   CHECK(b[e] == Boundary::output);
   CHECK(b[s] == Boundary::output);
 }

@@ -1,0 +1,105 @@
+// systole calibrate: the fit finds coefficients that it can know, and the command writes a file that it finds to fit.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "compiler/driver/calibrate/fit.hpp"
+#include "compiler/driver/calibrate/probes.hpp"
+#include "compiler/solver/strategy.hpp"
+#include "isa/base/random.hpp"
+#include "tests/compiler/driver/program.hpp"
+
+using namespace systole;
+using systole::tests::Folder;
+using systole::tests::read_text;
+using systole::tests::Run;
+using systole::tests::run_systole;
+using systole::tests::write_text;
+
+namespace {
+
+// Samples priced by a known model, with a fifth of them wrong by a factor of ten.
+std::vector<driver::Sample> made_samples(const layout::CostModel& truth) {
+  Random random(5);
+  std::vector<driver::Sample> out;
+  for (int i = 0; i < 600; ++i) {
+    driver::Sample sample;
+    sample.configuration = "c" + std::to_string(i % 60);
+    sample.kind = i % 3 == 0 ? driver::SampleKind::program : driver::SampleKind::operation;
+    for (std::size_t f = 0; f < layout::feature_count; ++f) {
+      const double scale =
+          20000 / std::max(1e-3, layout::coefficient(truth, static_cast<layout::Feature>(f)));
+      sample.features[f] = random.uniform() < 0.4 ? scale * random.uniform() : 0;
+    }
+    sample.measured = static_cast<double>(layout::price_of(sample.features, truth).total);
+    if (sample.kind == driver::SampleKind::operation && i % 5 == 1) {
+      sample.measured *= 10;
+    }
+    out.push_back(sample);
+  }
+  return out;
+}
+
+const char* const suite = R"(name: little
+configurations:
+  - {name: "conversion_{a}x{b}", family: conversion, half: calibration, model: profile/conversion, parameters: {a: [16, 128, 300], b: [64, 500]}}
+  - {name: "product_{m}", family: product, half: calibration, model: profile/product, parameters: {m: [32, 128, 500]}}
+)";
+
+}  // namespace
+
+TEST_CASE("a fit finds the coefficients that made the measurements, though some are wrong") {
+  const layout::CostModel start = layout::read_cost_model("trn1.analytic");
+  layout::CostModel truth = start;
+  layout::set_coefficient(truth, layout::Feature::vector_element, 2.5);
+  layout::set_coefficient(truth, layout::Feature::transfer, 900);
+  layout::set_coefficient(truth, layout::Feature::short_row, 400);
+  layout::set_coefficient(truth, layout::Feature::table, 700);
+  truth.unhidden = 0.5;
+  const auto samples = made_samples(truth);
+  const driver::Fit fit = driver::fit(samples, start);
+  for (const layout::Feature feature :
+       {layout::Feature::vector_element, layout::Feature::transfer, layout::Feature::short_row,
+        layout::Feature::table, layout::Feature::column}) {
+    CAPTURE(layout::name_of(feature));
+    const double want = layout::coefficient(truth, feature);
+    CHECK(layout::coefficient(fit.model, feature) == doctest::Approx(want).epsilon(0.1));
+    const driver::Interval interval = fit.intervals[static_cast<std::size_t>(feature)];
+    CHECK(interval.low <= layout::coefficient(fit.model, feature) * 1.05);
+    CHECK(interval.high >= layout::coefficient(fit.model, feature) * 0.95);
+  }
+  CHECK(fit.model.unhidden == doctest::Approx(0.5).epsilon(0.1));
+  CHECK(driver::errors(samples, fit.model).median < driver::errors(samples, start).median / 3);
+}
+
+TEST_CASE(
+    "calibrate measures, fits and writes a file that it finds to fit, and that another machine's "
+    "file does not") {
+  const Folder folder;
+  write_text(folder.file("little.yaml"), suite);
+  const std::string common = "calibrate --suite " + folder.file("little.yaml") +
+                             " --probes 3 --profile " + folder.file("p.jsonl");
+  const Run first = run_systole(common + " --output " + folder.file("a.yaml"));
+  CHECK(first.code == 0);
+  CHECK(first.out.find("whole programs, held out") != std::string::npos);
+  const std::string measured = read_text(folder.file("p.jsonl"));
+  CHECK(measured.find("\"conversion\"") != std::string::npos);
+  // Again, from what is there, and from half of it: the same file.
+  CHECK(run_systole(common + " --jobs 1 --output " + folder.file("b.yaml")).out == first.out);
+  write_text(folder.file("p.jsonl"), measured.substr(0, measured.size() / 2));
+  CHECK(run_systole(common + " --output " + folder.file("c.yaml")).out == first.out);
+  CHECK(read_text(folder.file("a.yaml")) == read_text(folder.file("b.yaml")));
+  CHECK(read_text(folder.file("a.yaml")) == read_text(folder.file("c.yaml")));
+
+  const std::string check = "calibrate --suite " + folder.file("little.yaml") + " --check ";
+  CHECK(run_systole(check + "trn1.analytic").code == 1);
+  CHECK(run_systole(check + folder.file("a.yaml")).out.find("the one that it was fitted to") !=
+        std::string::npos);
+  const Run other = run_systole(check + folder.file("a.yaml") + " --machine trn2");
+  CHECK(other.code == 2);
+  CHECK(other.err.find("trn1") != std::string::npos);
+  CHECK(
+      run_systole("compare --costs " + folder.file("a.yaml") + " --strategies exact --timing-only")
+          .code == 0);
+}

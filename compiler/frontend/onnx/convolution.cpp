@@ -2,6 +2,7 @@
 // flipped kernel.
 
 #include <algorithm>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -98,6 +99,52 @@ void resolve_transposed_padding(const Call& call, const Shape& x, SpatialWindow&
   }
 }
 
+// A filter many strides long over few channels (audio read by a window as a convolution) fills few rows of a matrix engine
+// and has more taps than a partition holds. The positions within a stride become channels: x [n, c, s * m] to
+// [n, c * s, m], w [o, c, k] to [o, c * s, ceil(k / s)], which moves by one. Zeros fill up both.
+void strides_to_channels(Builder& build, TensorId& x, TensorId& w, graph::Convolution& op) {
+  constexpr std::int64_t few_channels = 4;
+  constexpr std::int64_t long_stride = 8;
+  if (build.rank(x) < 3 || op.groups != 1 || !build.is_constant(w)) {
+    return;
+  }
+  const std::size_t last = op.strides.size() - 1;
+  const std::size_t axis = last + 2;
+  const std::int64_t stride = op.strides[last];
+  const std::int64_t channels = build.extent(x, 1);
+  const std::int64_t taps = build.shape(w)[axis];
+  if (channels > few_channels || stride < long_stride || taps < 2 * stride ||
+      op.dilations[last] != 1 || build.count(w) != build.extent(w, 0) * channels * taps) {
+    return;
+  }
+  const std::int64_t padded = build.shape(x)[axis] + op.pads_low[last] + op.pads_high[last];
+  const std::int64_t blocks = (taps + stride - 1) / stride;
+  const std::int64_t turns = (padded - taps) / stride + 1;
+  if (padded < taps) {
+    return;
+  }
+  const auto split = [&](TensorId t, std::int64_t low, std::int64_t count) {
+    graph::Pad fill{Integers(axis + 1, 0), Integers(axis + 1, 0), Integers(axis + 1, 0), 0.0};
+    fill.low[axis] = low;
+    fill.high[axis] = count * stride - low - build.shape(t)[axis];
+    Shape apart = build.shape(t);
+    apart[axis] = count;
+    apart.push_back(stride);
+    std::vector<int> perm(apart.size());
+    std::iota(perm.begin(), perm.end(), 0);
+    perm.pop_back();
+    perm.insert(perm.begin() + 2, static_cast<int>(axis) + 1);
+    Shape merged = build.shape(t);
+    merged[1] = channels * stride;
+    merged[axis] = count;
+    return build.reshape(build.transpose(build.reshape(build.pad(t, fill), apart), perm), merged);
+  };
+  x = split(x, op.pads_low[last], turns - 1 + blocks);
+  w = split(w, 0, blocks);
+  op.strides[last] = 1;
+  op.pads_low[last] = op.pads_high[last] = 0;
+}
+
 }  // namespace
 
 TensorId convolve(Call& call, TensorId x, TensorId w) {
@@ -109,6 +156,7 @@ TensorId convolve(Call& call, TensorId x, TensorId w) {
   op.pads_low = window.low;
   op.pads_high = window.high;
   op.groups = checked_groups(call, call.build.shape(x), call.build.shape(w), false);
+  strides_to_channels(call.build, x, w, op);
   return call.build.convolve(x, w, op);
 }
 

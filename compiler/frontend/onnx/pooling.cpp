@@ -46,6 +46,28 @@ Pool pool_of(Call& call) {
   return pool;
 }
 
+// Maxima and sums of a large window are taken axis by axis: fewer elements are read, and one window's span, which its
+// dilations may stretch over the whole image, need not fit a partition.
+TensorId pooled(Builder& build, TensorId x, const graph::Window& op) {
+  constexpr std::int64_t large_window = 256;
+  if (graph::elements(op.kernel) <= large_window) {
+    return build.window(x, op);
+  }
+  const std::size_t rank = op.kernel.size();
+  for (std::size_t a = rank; a-- > 0;) {
+    const Integers ones(rank, 1);
+    const Integers zeros(rank, 0);
+    graph::Window one{op.function, ones, ones, zeros, zeros, ones};
+    one.kernel[a] = op.kernel[a];
+    one.strides[a] = op.strides[a];
+    one.dilations[a] = op.dilations[a];
+    one.pads_low[a] = op.pads_low[a];
+    one.pads_high[a] = op.pads_high[a];
+    x = build.window(x, one);
+  }
+  return x;
+}
+
 // How many elements window i of an axis averages over.
 std::int64_t covered(const Pool& pool, std::size_t axis, std::int64_t extent, std::int64_t i,
                      bool with_padding) {
@@ -172,7 +194,7 @@ TensorId max_positions(Call& call, const Pool& pool, TensorId maxima) {
 Values convert_max_pool(Call& call) {
   Pool pool = pool_of(call);
   pool.op.function = ReduceFunction::max;
-  const TensorId maxima = call.build.window(call.input(0), pool.op);
+  const TensorId maxima = pooled(call.build, call.input(0), pool.op);
   Values out{maxima};
   if (call.wants_output(1)) {
     out.push_back(max_positions(call, pool, maxima));
@@ -183,7 +205,7 @@ Values convert_max_pool(Call& call) {
 Values convert_average_pool(Call& call) {
   Pool pool = pool_of(call);
   pool.op.function = ReduceFunction::sum;
-  const TensorId sum = call.build.window(call.input(0), pool.op);
+  const TensorId sum = pooled(call.build, call.input(0), pool.op);
   const bool with_padding = call.integer("count_include_pad", 0) != 0;
   return {call.build.divide(sum, divisor(call, pool, with_padding, call.build.type(sum)))};
 }
@@ -192,7 +214,7 @@ Values convert_lp_pool(Call& call) {
   Pool pool = pool_of(call);
   pool.op.function = ReduceFunction::sum;
   const double p = norm_order(call);
-  const TensorId sum = call.build.window(power_of(call.build, call.input(0), p), pool.op);
+  const TensorId sum = pooled(call.build, power_of(call.build, call.input(0), p), pool.op);
   return {root_of(call.build, sum, p)};
 }
 

@@ -319,6 +319,108 @@ TEST_CASE("TopK gives the earlier of equal elements first") {
   CHECK(values_of(out.at(1)) == Doubles{0, 2, 3});
 }
 
+// The expected values are computed here, element by element, from the definition.
+TEST_CASE("a filter of many strides over one channel gives what its taps say") {
+  constexpr int samples = 103;
+  constexpr int taps = 21;
+  constexpr int stride = 9;
+  constexpr int low = 4;
+  constexpr int high = 7;
+  ModelFile model;
+  model.input("x", {"1", "1", std::to_string(samples)}).output("y");
+  Doubles filter;
+  for (int i = 0; i < 2 * taps; ++i) {
+    filter.push_back(i % 5 - 2);
+  }
+  model.initializer("w", floats({2, 1, taps}, filter));
+  auto& node = model.node("Conv", {"x", "w"}, {"y"});
+  test::set_attribute(node, "strides", std::vector<std::int64_t>{stride});
+  test::set_attribute(node, "pads", std::vector<std::int64_t>{low, high});
+  std::vector<double> x;
+  for (int i = 0; i < samples; ++i) {
+    x.push_back(i % 7 - 3);
+  }
+  Doubles expected;
+  for (int o = 0; o < 2; ++o) {
+    for (int at = -low; at + taps <= samples + high; at += stride) {
+      double sum = 0;
+      for (int k = 0; k < taps; ++k) {
+        const int position = at + k;
+        if (position >= 0 && position < samples) {
+          sum += filter[static_cast<std::size_t>(o * taps + k)] *
+                 x[static_cast<std::size_t>(position)];
+        }
+      }
+      expected.push_back(sum);
+    }
+  }
+  const auto out = model.run({{"x", floats({1, 1, samples}, x)}});
+  CHECK(values_of(out.at(0)) == expected);
+  const graph::Graph graph = model.read();
+  const auto& nodes = graph.nodes;
+  const bool folded = std::any_of(nodes.begin(), nodes.end(), [&](const graph::Node& n) {
+    const auto* op = std::get_if<graph::Convolution>(&n.op);
+    return op != nullptr && op->strides == std::vector<std::int64_t>{1} &&
+           graph.tensors[n.inputs[0]].shape[1] == stride;
+  });
+  CHECK(folded);
+}
+
+TEST_CASE("a large window is pooled axis by axis, padding and dilations included") {
+  constexpr int side = 40;
+  constexpr int kernel = 17;
+  ModelFile model;
+  model.input("x", {"1", "1", std::to_string(side), std::to_string(side)});
+  model.output("largest").output("mean");
+  auto& largest = model.node("MaxPool", {"x"}, {"largest"});
+  test::set_attribute(largest, "dilations", std::vector<std::int64_t>{2, 1});
+  auto& mean = model.node("AveragePool", {"x"}, {"mean"});
+  for (auto* node : {&largest, &mean}) {
+    test::set_attribute(*node, "kernel_shape", std::vector<std::int64_t>{kernel, kernel});
+    test::set_attribute(*node, "strides", std::vector<std::int64_t>{3, 5});
+    test::set_attribute(*node, "pads", std::vector<std::int64_t>{1, 3, 2, 0});
+  }
+  std::vector<double> x;
+  for (int i = 0; i < side * side; ++i) {
+    x.push_back(-1.0 - (i * 37) % 101);
+  }
+  const auto pooled = [&](int dilation, bool average) {
+    Doubles out;
+    for (int r = -1; r + (kernel - 1) * dilation < side + 2; r += 3) {
+      for (int c = -3; c + kernel - 1 < side; c += 5) {
+        double best = -1e9;
+        double sum = 0;
+        int count = 0;
+        for (int k = 0; k < kernel * kernel; ++k) {
+          const int row = r + k / kernel * dilation;
+          const int column = c + k % kernel;
+          if (row >= 0 && row < side && column >= 0 && column < side) {
+            const double value = x[static_cast<std::size_t>(row * side + column)];
+            best = std::max(best, value);
+            sum += value;
+            ++count;
+          }
+        }
+        out.push_back(average ? sum / count : best);
+      }
+    }
+    return out;
+  };
+  const auto out = model.run({{"x", floats({1, 1, side, side}, x)}});
+  CHECK(values_of(out.at(0)) == pooled(2, false));
+  const Doubles means = values_of(out.at(1));
+  const Doubles expected = pooled(1, true);
+  REQUIRE(means.size() == expected.size());
+  for (std::size_t i = 0; i < means.size(); ++i) {
+    CHECK(means[i] == doctest::Approx(expected[i]).epsilon(1e-5));
+  }
+  for (const graph::Node& node : model.read().nodes) {
+    if (const auto* op = std::get_if<graph::Window>(&node.op)) {
+      CHECK(graph::elements(op->kernel) == kernel);
+    }
+  }
+}
+
 TEST_CASE("pooling rounded up gives one window to an operand shorter than the kernel") {
   ModelFile model;
   model.input("x", {"1", "1", "2"}).output("largest").output("mean");

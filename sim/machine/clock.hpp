@@ -13,8 +13,8 @@ inline constexpr int unit_count = isa::engine_count + 1;
 class Clock {
  public:
   virtual ~Clock() = default;
-  // The unit is to be activated at `at` (not before now). Several requests: all of them happen; a unit must accept an
-  // activation that came too early.
+  // The unit is to be activated at `at` (not before now). Of several requests the earliest happens; a unit asks again when
+  // it is activated too early.
   virtual void wake(int unit, Ticks at) = 0;
 };
 

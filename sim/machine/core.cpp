@@ -8,9 +8,8 @@
 namespace systole::sim {
 
 Core::Core(const isa::Program& program, const isa::Machine& machine, const Timing& timing,
-           Execution& execution, const Options& options, Clock& clock)
-    : clock_(clock),
-      execution_(execution),
+           Execution& execution, const Options& options)
+    : execution_(execution),
       semaphores_(program.semaphores, *this),
       ports_(timing),
       attribution_(program.sources.size()),
@@ -42,13 +41,9 @@ Core::Core(const isa::Program& program, const isa::Machine& machine, const Timin
   }
 }
 
-// The kernel keeps only the earliest request of a unit: requests are kept here, and the rest renewed when it is served.
 void Core::wake(int unit, Ticks at) {
   Ticks& due = due_[static_cast<std::size_t>(unit)];
-  if (at < due) {
-    due = at;
-    clock_.wake(unit, at);
-  }
+  due = std::min(due, at);
 }
 
 void Core::on_transfer_end(const TransferEnd& end) {
@@ -62,7 +57,7 @@ void Core::on_transfer_end(const TransferEnd& end) {
   }
 }
 
-bool Core::dispatch(Ticks now) {
+Ticks Core::dispatch(Ticks now) {
   const auto take = [&](int unit) {
     Ticks& due = due_[static_cast<std::size_t>(unit)];
     const bool is_due = due <= now;
@@ -77,7 +72,7 @@ bool Core::dispatch(Ticks now) {
       engines_[static_cast<std::size_t>(e)]->step(now);
     }
   }
-  return !shared_.stopped;
+  return shared_.stopped ? never : next_due();
 }
 
 bool Core::report_blocked() {

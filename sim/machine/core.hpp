@@ -4,6 +4,8 @@
 // engines in the order Tensor, Vector, Scalar, GpSimd, Sync; within an engine, program order.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -14,10 +16,15 @@ namespace systole::sim {
 class Core : private Clock {
  public:
   Core(const isa::Program& program, const isa::Machine& machine, const Timing& timing,
-       Execution& execution, const Options& options, Clock& clock);
+       Execution& execution, const Options& options);
 
-  // Everything that is due at `now`. False: the run is over, or an instruction was refused.
-  bool dispatch(Ticks now);
+  static constexpr Ticks never = Ticks(std::int64_t{1} << 62);
+
+  // When something is due for the first time.
+  [[nodiscard]] Ticks next_due() const { return *std::min_element(due_.begin(), due_.end()); }
+  // Everything that is due at `now`. Returns when something is due next (perhaps at once); never if the run is over or an
+  // instruction was refused.
+  Ticks dispatch(Ticks now);
 
   // After the last event.
   void finish(Outcome& outcome);
@@ -28,9 +35,6 @@ class Core : private Clock {
   [[nodiscard]] bool report_blocked();
   void fill_report(Outcome& outcome);
 
-  static constexpr Ticks never = Ticks(std::int64_t{1} << 62);
-
-  Clock& clock_;
   std::array<Ticks, unit_count> due_;
   Execution& execution_;
   Report report_;

@@ -1,13 +1,11 @@
-// The thin SystemC shell: one module with an event per unit (five engines, the DMA system) and one process that is
-// sensitive to all of them. An activation of a unit is a timed notification of its event; at each instant the process
-// runs once and lets the core serve what is due, in the core's written order. One tick is one unit of kernel time.
+// The thin SystemC shell: one module with one process, which lets the core serve what is due at this instant, in the core's
+// written order, and then sleeps until the core's next activation. One tick is one unit of kernel time.
 //
 // SystemC allows one elaboration per process and its time only moves forward. So the shell is elaborated once, the first
 // time it is needed, and lives until the process ends; each run starts where the kernel's clock stands and counts its own
 // time from there. Runs are serialised by a mutex: the kernel is not reentrant.
 #include "sim/machine/machine.hpp"
 
-#include <array>
 #include <mutex>
 #include <systemc>
 
@@ -17,52 +15,44 @@
 namespace systole::sim {
 namespace {
 
-class Shell : public sc_core::sc_module, public Clock {
+class Shell : public sc_core::sc_module {
  public:
   explicit Shell(const sc_core::sc_module_name& name) : sc_core::sc_module(name) {
     SC_HAS_PROCESS(Shell);
     SC_METHOD(activate);
     dont_initialize();
-    for (sc_core::sc_event& event : events_) {
-      sensitive << event;
-    }
+    sensitive << due_;
   }
 
-  void wake(int unit, Ticks at) override {
-    const Ticks now = time();
-    sc_core::sc_event& event = events_[static_cast<std::size_t>(unit)];
-    if (at <= now) {
-      event.notify(sc_core::SC_ZERO_TIME);
-    } else {
-      event.notify(sc_core::sc_time::from_value(static_cast<std::uint64_t>((at - now).count())));
-    }
-  }
-
-  // Time of the current run.
-  [[nodiscard]] Ticks time() const {
-    return Ticks(static_cast<std::int64_t>(sc_core::sc_time_stamp().value())) - start_;
-  }
-
-  void begin() { start_ = Ticks(static_cast<std::int64_t>(sc_core::sc_time_stamp().value())); }
+  // To the core's last event.
   void run(Core& core) {
     core_ = &core;
+    start_ = kernel_time();
+    sleep_until(core.next_due());
     if (sc_core::sc_pending_activity()) {
       sc_core::sc_start();
     }
     core_ = nullptr;
-    for (sc_core::sc_event& event : events_) {
-      event.cancel();
-    }
   }
 
  private:
-  void activate() {
-    if (core_ != nullptr && !core_->dispatch(time())) {
-      sc_core::sc_pause();
+  static Ticks kernel_time() {
+    return Ticks(static_cast<std::int64_t>(sc_core::sc_time_stamp().value()));
+  }
+  void sleep_until(Ticks at) {
+    const Ticks now = kernel_time() - start_;  // of the current run
+    if (at == Core::never) {
+      return;
+    }
+    if (at <= now) {
+      due_.notify(sc_core::SC_ZERO_TIME);
+    } else {
+      due_.notify(sc_core::sc_time::from_value(static_cast<std::uint64_t>((at - now).count())));
     }
   }
+  void activate() { sleep_until(core_->dispatch(kernel_time() - start_)); }
 
-  std::array<sc_core::sc_event, unit_count> events_;
+  sc_core::sc_event due_;
   Core* core_ = nullptr;
   Ticks start_;
 };
@@ -79,10 +69,8 @@ void run_machine(const isa::Program& program, const isa::Machine& machine, const
                  Execution& execution, const Options& options, Outcome& outcome) {
   static std::mutex kernel;
   const std::lock_guard<std::mutex> lock(kernel);
-  Shell& clock = shell();
-  clock.begin();
-  Core core(program, machine, timing, execution, options, clock);
-  clock.run(core);
+  Core core(program, machine, timing, execution, options);
+  shell().run(core);
   core.finish(outcome);
 }
 

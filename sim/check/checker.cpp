@@ -9,7 +9,7 @@ namespace systole::sim {
 namespace {
 
 constexpr std::int64_t chip_block = 1024;
-constexpr std::int64_t hbm_block = 8192;
+constexpr std::int64_t hbm_block = 65536;
 
 isa::TensorId written_tensor(const isa::Operation& operation) {
   if (const auto* dma = operation.get_if<isa::Dma>()) {

@@ -14,7 +14,8 @@ figcaption { color: #555; font-size: 0.9em; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-size: 13px; }
 th, td { padding: 3px 9px; text-align: right; border-bottom: 1px solid #eee; white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; position: sticky; left: 0; background: #fff; }
-th { cursor: pointer; background: #f4f4f4; } td.best { font-weight: bold; } code { font-size: 0.9em; overflow-wrap: anywhere; }
+th { cursor: pointer; background: #f4f4f4; } td.best { font-weight: bold; } code { font-size: 0.9em; overflow-wrap: anywhere; white-space: normal; }
+table:not(.sortable) td { white-space: normal; } td:first-child { min-width: 8em; white-space: normal; }
 """
 
 SORT = """

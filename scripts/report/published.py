@@ -27,13 +27,9 @@ TABLE = {
     "ResNet-50": (96.0, 73.5, 20.9, 63.9),
     "Vision Perceiver": (14.1, 14.8, 10.2, 11.3),
 }
-DENSE = list(TABLE)[:12]
 
 # per cent of graphs by treewidth 1 to 8
 TREEWIDTH = (5.3, 54.2, 25.2, 7.6, 4.6, 1.5, 0.8, 0.8)
-
-FIDELITY = 0.87
-
 
 def key(name):
     """Names are compared by letters and digits alone."""

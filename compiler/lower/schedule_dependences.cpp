@@ -112,7 +112,26 @@ void History::record(Segment& segment, const Record& fresh, std::int64_t begin, 
   }
 }
 
+// A pattern with few rows far apart meets as many segments as it has rows; taken as a whole, all that
+// others left between them. So a touch that meets many segments is taken row by row.
+std::vector<Touch> History::parts_of(const Touch& touch) const {
+  constexpr std::size_t few = 8;
+  constexpr std::size_t many = 256;
+  std::size_t met = 0;
+  for (auto it = segments_.lower_bound(touch.bytes.begin);
+       met < many && it != segments_.end() && it->first < touch.bytes.end; ++it) {
+    ++met;
+  }
+  return met < few ? std::vector<Touch>{touch} : rows_of(touch, met);
+}
+
 void History::add(const Touch& touch, int agent, std::uint32_t count, Joiner* joiner) {
+  for (const Touch& part : parts_of(touch)) {
+    add_part(part, agent, count, joiner);
+  }
+}
+
+void History::add_part(const Touch& touch, int agent, std::uint32_t count, Joiner* joiner) {
   const Record fresh{touch, agent, count, fills_its_range(touch), false};
   cover(touch.bytes);
   bool alone = true;

@@ -74,6 +74,10 @@ class History {
   };
   using Segments = std::map<std::int64_t, Segment>;  // by first byte, disjoint
 
+  [[nodiscard]] std::vector<Touch> parts_of(const Touch& touch) const;
+  template <class Needs>
+  void collect_part(const Touch& touch, Needs& needs) const;
+  void add_part(const Touch& touch, int agent, std::uint32_t count, Joiner* joiner);
   void split(std::int64_t at);
   void cover(const isa::ByteRange& bytes);
   static bool replaces(const Record& fresh, const Record& old);
@@ -85,6 +89,13 @@ class History {
 
 template <class Needs>
 void History::collect(const Touch& touch, Needs& needs) const {
+  for (const Touch& part : parts_of(touch)) {
+    collect_part(part, needs);
+  }
+}
+
+template <class Needs>
+void History::collect_part(const Touch& touch, Needs& needs) const {
   auto it = segments_.upper_bound(touch.bytes.begin);
   if (it != segments_.begin()) {
     --it;

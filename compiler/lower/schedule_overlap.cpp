@@ -19,6 +19,10 @@ struct Comb {
   std::int64_t width = 1;  // of an element
 };
 
+bool stands(const Touch& touch, int dim) {
+  return (touch.without >> static_cast<unsigned>(dim) & 1U) != 0;
+}
+
 void add_dim(Comb& comb, std::int64_t stride, std::int64_t extent) {
   if (extent > 1 && stride != 0) {
     comb.dims[static_cast<std::size_t>(comb.rank++)] = {std::abs(stride), extent};
@@ -32,13 +36,15 @@ Comb comb_of(const Touch& touch) {
     comb.width = isa::size_of(touch.access->dtype);
     for (int d = 0; d < touch.access->rank; ++d) {
       const isa::Dim& dim = touch.access->dims[static_cast<std::size_t>(d)];
-      add_dim(comb, dim.stride * comb.width, dim.extent);
+      if (!stands(touch, d)) {
+        add_dim(comb, dim.stride * comb.width, dim.extent);
+      }
     }
   } else if (touch.dma != nullptr) {
     comb.width = isa::size_of(touch.dma->dtype);
     for (int d = 0; d < touch.dma->rank; ++d) {
       const isa::DmaDim& dim = touch.dma->dims[static_cast<std::size_t>(d)];
-      if (!dim.across) {
+      if (!dim.across && !stands(touch, d)) {
         add_dim(comb, dim.stride * comb.width, dim.extent);
       }
     }
@@ -88,7 +94,58 @@ bool apart_by_a_stride_of(const Comb& strides, const Comb& a, const Comb& b) {
                      [&](const Comb::Tooth& dim) { return apart(a, b, dim.stride); });
 }
 
+struct Longest {
+  int dim = -1;
+  std::int64_t stride = 0;  // bytes, positive
+  std::int64_t extent = 1;
+};
+
+// The dim inside the partitions that steps furthest, of those that are left.
+Longest longest_of(const Touch& touch) {
+  Longest out;
+  const auto offer = [&](int d, std::int64_t stride, std::int64_t extent) {
+    if (extent > 1 && std::abs(stride) > out.stride && !stands(touch, d)) {
+      out = {d, std::abs(stride), extent};
+    }
+  };
+  if (touch.access != nullptr) {
+    for (int d = 0; d < touch.access->rank; ++d) {
+      const isa::Dim& dim = touch.access->dims[static_cast<std::size_t>(d)];
+      offer(d, dim.stride * isa::size_of(touch.access->dtype), dim.extent);
+    }
+  } else if (touch.dma != nullptr) {
+    for (int d = 0; d < touch.dma->rank; ++d) {
+      const isa::DmaDim& dim = touch.dma->dims[static_cast<std::size_t>(d)];
+      offer(d, dim.across ? 0 : dim.stride * isa::size_of(touch.dma->dtype), dim.extent);
+    }
+  }
+  return out;
+}
+
 }  // namespace
+
+std::vector<Touch> rows_of(const Touch& touch, std::size_t most) {
+  std::vector<Touch> rows{touch};
+  while (true) {
+    const Longest longest = longest_of(rows.front());
+    const isa::ByteRange& range = rows.front().bytes;
+    const std::int64_t width = range.end - range.begin - longest.stride * (longest.extent - 1);
+    if (longest.dim < 0 || width <= 0 || width >= longest.stride ||
+        rows.size() * static_cast<std::size_t>(longest.extent) > most) {
+      return rows;
+    }
+    std::vector<Touch> next;
+    for (const Touch& row : rows) {
+      for (std::int64_t i = 0; i < longest.extent; ++i) {
+        next.push_back(row);
+        next.back().bytes.begin += i * longest.stride;
+        next.back().bytes.end = next.back().bytes.begin + width;
+        next.back().without |= 1U << static_cast<unsigned>(longest.dim);
+      }
+    }
+    rows = std::move(next);
+  }
+}
 
 bool may_overlap(const Touch& a, const Touch& b) {
   if (a.bytes.end <= b.bytes.begin || b.bytes.end <= a.bytes.begin ||

@@ -5,6 +5,8 @@
 // the start of the buffer or tensor.
 #pragma once
 
+#include <vector>
+
 #include "compiler/lower/tile.hpp"
 
 namespace systole::lower {
@@ -17,12 +19,17 @@ struct Touch {
   isa::PartitionRange partitions;       // HBM: [0, 1)
   const isa::Access* access = nullptr;  // one of them; none: the whole range
   const isa::DmaAccess* dma = nullptr;
+  std::uint32_t without = 0;  // bit d: dim d of the pattern stands at one index, inside `bytes`
 };
 
 // False only if the two surely share no byte (they may be called overlapping without being so). The
 // byte ranges and partition ranges are compared first; then, for each stride S of either pattern,
 // the positions modulo S.
 [[nodiscard]] bool may_overlap(const Touch& a, const Touch& b);
+
+// The touch as rows with gaps between them: its longest strides taken apart as long as that makes at
+// most `most` rows; perhaps the touch itself alone. Their union is the touch.
+[[nodiscard]] std::vector<Touch> rows_of(const Touch& touch, std::size_t most);
 
 // Whether the pattern leaves no byte of its byte range and partition range out.
 [[nodiscard]] bool fills_its_range(const Touch& touch);

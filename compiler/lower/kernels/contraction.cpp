@@ -16,6 +16,7 @@
 //
 // Types: see product_type; whole numbers: contraction_integer.
 #include <algorithm>
+#include <optional>
 
 #include "compiler/lower/kernels/contraction_blocking.hpp"
 #include "compiler/lower/kernels/contraction_integer.hpp"
@@ -74,12 +75,17 @@ class Kernel {
         space_(space),
         arithmetic_(arithmetic),
         out_resident_(builder.is_resident(space.out.tensor)),
+        gathers_(!out_resident_ && batch_is_innermost()),
         blocking_(choose_blocking(task())),
         stationary_(builder, space_, space_.stationary, arithmetic.dtype,
                     blocking_.stationary.whole),
         moving_(builder, space_, space_.moving, arithmetic.dtype, blocking_.moving.whole) {}
 
   void run() {
+    if (gathers_) {
+      run_gathered();
+      return;
+    }
     for (const Ranges& batch : cut(space_.all(), space_.batch, 1)) {
       const std::vector<Step> steps = steps_of(batch);
       for (const Ranges& columns : cut(batch, space_.n, blocking_.n)) {
@@ -92,7 +98,8 @@ class Kernel {
 
  private:
   [[nodiscard]] BlockingTask task() const {
-    BlockingTask task{space_, machine_, builder_.staging_bytes(), 1, true, {}, {}};
+    const std::int64_t room = builder_.staging_bytes() - (gathers_ ? 2 * gathering_bytes() : 0);
+    BlockingTask task{space_, machine_, room, 1, true, {}, {}};
     task.row_parts = static_cast<std::int64_t>(legal_parts(machine_, rows_of(space_.all())).size());
     task.f32 = arithmetic_.dtype == isa::DType::f32;
     task.passes = passes();
@@ -114,6 +121,47 @@ class Kernel {
     task.out_staged = !out_resident_;
     task.out_bytes = isa::size_of(builder_.laid().storage[space_.out.tensor]);
     return task;
+  }
+
+  // Whether the elements of one batch are far from each other in the result, and those of the
+  // batches side by side: each batch alone would be stored element by element.
+  [[nodiscard]] bool batch_is_innermost() const {
+    const Labels& free = space_.out.free_labels;
+    const auto is_batch = [this](int label) {
+      return std::ranges::find(space_.batch, label) != space_.batch.end();
+    };
+    const auto inner = std::find_if(free.rbegin(), free.rend(), [this](int label) {
+      return space_.extents[static_cast<std::size_t>(label)] > 1;
+    });
+    return inner != free.rend() && is_batch(*inner) &&
+           std::ranges::none_of(space_.out.partition_labels, is_batch);
+  }
+
+  [[nodiscard]] std::int64_t gathering_bytes() const { return builder_.staging_bytes() / 8; }
+
+  // One row tile of the result after the other, all batches that fit side by side.
+  void run_gathered() {
+    const int size = isa::size_of(builder_.laid().storage[space_.out.tensor]);
+    const std::int64_t room = std::max<std::int64_t>(1, gathering_bytes() / size);
+    for (const Ranges& batches : cut(space_.all(), space_.batch, room)) {
+      const std::int64_t most = std::max<std::int64_t>(1, room / volume(batches, space_.batch));
+      for (const Ranges& columns : cut(batches, space_.n, std::min(most, blocking_.n))) {
+        for (const RowTile& tile : row_tiles(columns)) {
+          gather(tile);
+        }
+      }
+    }
+  }
+
+  void gather(const RowTile& tile) {
+    const Region region = region_of(space_.out, tile.box, tile.partitions);
+    gathered_box_ = tile.box;
+    gathered_partitions_ = tile.partitions;
+    gathered_ = builder_.write(space_.out.tensor, region);
+    for (const Ranges& batch : cut(tile.box, space_.batch, 1)) {
+      run_block(batch, steps_of(batch));
+    }
+    builder_.finish(space_.out.tensor, region, *gathered_);
   }
 
   [[nodiscard]] Span rows_of(const Ranges& batch) const {
@@ -333,12 +381,21 @@ class Kernel {
       held[static_cast<std::size_t>(label)] = span[static_cast<std::size_t>(label)];
     }
     const Region region = region_of(space_.out, held, tile.partitions);
-    const Tile out = turn.last ? builder_.write(space_.out.tensor, region) : Tile{};
+    Tile out;
+    if (turn.last && gathers_) {
+      out = slice_partitions(*gathered_,
+                             static_cast<int>(tile.partitions.begin - gathered_partitions_.begin),
+                             static_cast<int>(tile.partitions.extent));
+    } else if (turn.last) {
+      out = builder_.write(space_.out.tensor, region);
+    }
     const std::vector<Ranges> columns = cut(held, space_.n, machine_.moving_max);
     for (std::size_t c = 0; c < columns.size(); ++c) {
       const bool alone = turn.first && turn.last;
       const Tile waiting = alone ? Tile{} : part_of_sums(partial, held, columns[c]);
-      const Tile to = turn.last ? piece(out, space_.out, held, columns[c], space_.n) : waiting;
+      const Tile to =
+          turn.last ? piece(out, space_.out, gathers_ ? gathered_box_ : held, columns[c], space_.n)
+                    : waiting;
       if (turn.first) {
         builder_.copy(to, sums[c]);
       } else {
@@ -347,7 +404,7 @@ class Kernel {
         builder_.tensor_tensor(isa::AluOp::add, to, waiting, fresh);
       }
     }
-    if (turn.last) {
+    if (turn.last && !gathers_) {
       builder_.finish(space_.out.tensor, region, out);
     }
   }
@@ -382,6 +439,10 @@ class Kernel {
   const Space& space_;
   Arithmetic arithmetic_;
   bool out_resident_;
+  bool gathers_;  // several batches into one tile of the result
+  Ranges gathered_box_;
+  Span gathered_partitions_;
+  std::optional<Tile> gathered_;
   Blocking blocking_;
   Loader stationary_, moving_;
   bool started_ = false;

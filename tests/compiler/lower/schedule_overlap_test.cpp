@@ -102,4 +102,39 @@ TEST_CASE("the overlap test never misses a common byte, and finds most disjoint 
   CHECK(found * 10 > disjoint * 7);
 }
 
+TEST_CASE("the rows of a pattern are its bytes, and few rows far apart are single ranges") {
+  const std::vector<Touch> rows = rows_of(touch(pattern(8, {{-1000, 3}, {1, 2}})), 3);
+  REQUIRE(rows.size() == 3);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    CHECK(rows[i].bytes.begin == 8 - 8000 + static_cast<std::int64_t>(i) * 4000);
+    CHECK(rows[i].bytes.end == rows[i].bytes.begin + 8);
+    CHECK(fills_its_range(rows[i]));
+  }
+  CHECK(rows_of(touch(pattern(8, {{1000, 3}, {1, 2}})), 2).size() == 1);
+  Random random(12);
+  int cut = 0;
+  for (int round = 0; round < 3000; ++round) {
+    std::vector<isa::Dim> dims;
+    for (int d = static_cast<int>(random.integer(0, 3)); d > 0; --d) {
+      dims.push_back({static_cast<std::int32_t>(random.integer(-40, 40)),
+                      static_cast<std::int32_t>(random.integer(1, 4))});
+    }
+    const isa::Access access = pattern(500, dims);
+    const std::set<std::int64_t> bytes = bytes_of(access);
+    const std::vector<Touch> parts =
+        rows_of(touch(access), static_cast<std::size_t>(random.integer(1, 70)));
+    cut += parts.size() > 1 ? 1 : 0;
+    std::size_t inside = 0;
+    for (const Touch& part : parts) {
+      const auto count =
+          std::distance(bytes.lower_bound(part.bytes.begin), bytes.lower_bound(part.bytes.end));
+      inside += static_cast<std::size_t>(count);
+      CHECK(count > 0);
+      CHECK((!fills_its_range(part) || count == part.bytes.end - part.bytes.begin));
+    }
+    CHECK(inside == bytes.size());  // every byte in one part, and parts are disjoint
+  }
+  CHECK(cut > 500);
+}
+
 }  // namespace systole::lower

@@ -145,6 +145,30 @@ void strides_to_channels(Builder& build, TensorId& x, TensorId& w, graph::Convol
   op.pads_low[last] = op.pads_high[last] = 0;
 }
 
+// A filter as large as the operand is one product over channels and taps (patches given one by one).
+void taps_to_channels(Builder& build, TensorId& x, TensorId& w, graph::Convolution& op) {
+  const Shape from = build.shape(x);
+  const Shape filter = build.shape(w);
+  const auto padded = [](std::int64_t pad) { return pad != 0; };
+  const auto spread = [](std::int64_t dilation) { return dilation != 1; };
+  if (op.groups != 1 || std::any_of(op.dilations.begin(), op.dilations.end(), spread) ||
+      !std::equal(from.begin() + 1, from.end(), filter.begin() + 1) ||
+      std::any_of(op.pads_low.begin(), op.pads_low.end(), padded) ||
+      std::any_of(op.pads_high.begin(), op.pads_high.end(), padded)) {
+    return;
+  }
+  const std::size_t rank = op.strides.size();
+  const auto flat = [&](TensorId t, std::int64_t rows) {
+    Shape shape(rank + 2, 1);
+    shape[0] = rows;
+    shape[1] = graph::elements(Shape(from.begin() + 1, from.end()));
+    return build.reshape(t, shape);
+  };
+  x = flat(x, from[0]);
+  w = flat(w, filter[0]);
+  op.strides.assign(rank, 1);
+}
+
 }  // namespace
 
 TensorId convolve(Call& call, TensorId x, TensorId w) {
@@ -156,6 +180,7 @@ TensorId convolve(Call& call, TensorId x, TensorId w) {
   op.pads_low = window.low;
   op.pads_high = window.high;
   op.groups = checked_groups(call, call.build.shape(x), call.build.shape(w), false);
+  taps_to_channels(call.build, x, w, op);
   strides_to_channels(call.build, x, w, op);
   return call.build.convolve(x, w, op);
 }

@@ -366,6 +366,26 @@ TEST_CASE("a filter of many strides over one channel gives what its taps say") {
   CHECK(folded);
 }
 
+TEST_CASE("a filter as large as the operand is one product") {
+  ModelFile model;
+  model.input("x", {"2", "2", "3", "2"}).output("y");
+  model.initializer("w", floats({1, 2, 3, 2}, {1, 0, -1, 2, 0, 1, 3, 1, 0, -2, 1, 1}));
+  test::set_attribute(model.node("Conv", {"x", "w"}, {"y"}), "strides",
+                      std::vector<std::int64_t>{3, 2});
+  Doubles x;
+  for (int i = 0; i < 24; ++i) {
+    x.push_back(i);
+  }
+  // 0 - 2 + 6 + 5 + 18 + 7 - 18 + 10 + 11 = 37; every value 12 more adds 12 * 7.
+  const auto out = model.run({{"x", floats({2, 2, 3, 2}, x)}});
+  CHECK(values_of(out.at(0)) == Doubles{37, 121});
+  for (const graph::Node& node : model.read().nodes) {
+    if (const auto* op = std::get_if<graph::Convolution>(&node.op)) {
+      CHECK(op->strides == std::vector<std::int64_t>{1, 1});
+    }
+  }
+}
+
 TEST_CASE("a large window is pooled axis by axis, padding and dilations included") {
   constexpr int side = 40;
   constexpr int kernel = 17;

@@ -209,6 +209,12 @@ class Playthrough {
 
 }  // namespace
 
+std::vector<Diagnostic> verify_frame(const Program& program, const Machine& machine) {
+  Context context(program, machine);
+  check_program(context, program);
+  return context.take();
+}
+
 std::vector<Diagnostic> verify(const Program& program, const Machine& machine) {
   Context context(program, machine);
   check_program(context, program);

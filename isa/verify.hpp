@@ -37,6 +37,9 @@ inline constexpr std::size_t diagnostics_max = 1000;  // further ones are not co
 // Empty for a valid program; otherwise all violations in order of streams and instructions.
 [[nodiscard]] std::vector<Diagnostic> verify(const Program& program, const Machine& machine);
 
+// The part of it that regards the program as a whole: its semaphores and its tensors.
+[[nodiscard]] std::vector<Diagnostic> verify_frame(const Program& program, const Machine& machine);
+
 // One line: `vector instruction 12 (tensor_tensor, for "conv1 (Convolution)"): in and other both lie in PSUM`.
 [[nodiscard]] std::string describe(const Diagnostic& diagnostic, const Program& program);
 

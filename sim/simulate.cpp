@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "isa/binary.hpp"
+#include "isa/verify.hpp"
 #include "sim/execution.hpp"
 #include "sim/functional.hpp"
 #include "sim/machine/machine.hpp"
@@ -61,9 +62,10 @@ std::string find_malformed(const isa::Instruction& instruction, isa::Engine stre
 }
 
 void expect_well_formed(const isa::Program& program, const isa::Machine& machine) {
-  if (program.semaphores < 0) {
-    throw Error("program " + program.name, "has a negative number of semaphores",
-                "compile it again");
+  // Memories are made to the size of the tensors.
+  if (const auto problems = isa::verify_frame(program, machine); !problems.empty()) {
+    throw Error("program " + program.name, isa::describe(problems.front(), program),
+                "correct the program; systole compile writes valid ones");
   }
   for (std::size_t e = 0; e < program.streams.size(); ++e) {
     const auto engine = static_cast<isa::Engine>(e);

@@ -1,5 +1,13 @@
 #include <doctest/doctest.h>
 
+#include <array>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "isa/base/error.hpp"
+#include "isa/binary.hpp"
 #include "isa/verify.hpp"
 #include "tests/sim/generator.hpp"
 
@@ -86,6 +94,57 @@ TEST_CASE(
   }
   CHECK(refused > 300);
   CHECK(implied > 100);
+}
+
+// The program after some bytes of its container's body were overwritten, or nothing if the reader refuses it.
+std::optional<isa::Program> damaged(const isa::Program& program, Random& random) {
+  constexpr std::size_t header = 32;
+  std::vector<std::byte> bytes = isa::encode(program);
+  const auto last = static_cast<std::int64_t>(bytes.size()) - 1;
+  for (std::int64_t i = random.integer(1, 3); i > 0; --i) {
+    bytes[static_cast<std::size_t>(random.integer(header, last))] = static_cast<std::byte>(
+        random.integer(0, 1) == 0 ? random.integer(0, 12) : random.integer(0, 255));
+  }
+  const std::uint64_t sum = isa::checksum(std::span(bytes).subspan(header));
+  std::memcpy(bytes.data() + 24, &sum, sizeof(sum));
+  try {
+    return isa::decode(bytes, "damaged");
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+TEST_CASE("a damaged program runs, is refused in words, or blocks; nothing else, in no mode") {
+  const Timing timing = read_timing("toy");
+  std::array<int, 4> fates{};
+  for (std::uint64_t seed = 0; seed < 4000; ++seed) {
+    Generator g(seed);
+    g.generate(12);
+    const Inputs inputs = g.inputs();
+    Random random(seed);
+    const std::optional<isa::Program> program = damaged(g.b.program, random);
+    if (!program) {
+      continue;
+    }
+    CAPTURE(seed);
+    for (int mode = 1; mode < 8; ++mode) {
+      Options options;
+      options.timing = mode % 2 != 0;
+      options.checks = mode / 2 % 2 != 0;
+      options.values = mode / 4 != 0;
+      try {
+        const Outcome outcome = simulate(*program, g.machine, timing, inputs, options);
+        CHECK((outcome.status == Status::done) == outcome.faults.empty());
+        fates[static_cast<std::size_t>(outcome.status)] += 1;
+      } catch (const Error& error) {
+        CHECK(std::string(error.what()).find('\n') == std::string::npos);
+        fates[3] += 1;
+      }
+    }
+  }
+  for (const int fate : fates) {
+    CHECK(fate > 100);
+  }
 }
 
 }  // namespace

@@ -114,6 +114,7 @@ int explain(const ExplainOptions& options) {
   how.values = false;
   const sim::Outcome outcome =
       sim::simulate(compiled.program, setting.target.machine, setting.timing, sim::Inputs{}, how);
+  expect_done(outcome, options.strategy);
   const std::vector<Line> lines = lines_of(setting, compiled, outcome.report);
   const std::string title =
       fmt::format("model {}  machine {}  costs {}  strategy {}  dtype {}  systole {}",

@@ -41,12 +41,7 @@ void run_on_machine(Measured& row, const isa::Program& program, const Setting& s
   const sim::Inputs inputs = values ? machine_inputs(program, setting.inputs) : sim::Inputs{};
   row.outcome = sim::simulate(program, setting.target.machine, setting.timing, inputs, options);
   row.simulate_seconds = watch.seconds();
-  if (row.outcome.status != sim::Status::done) {
-    throw Error(
-        row.strategy,
-        row.outcome.faults.empty() ? "the machine stopped" : row.outcome.faults.front().text,
-        "this is a fault of the compiler: please report it");
-  }
+  expect_done(row.outcome, row.strategy);
   if (values) {
     row.error = largest_error(setting, program, row.outcome.outputs);
   }
@@ -115,6 +110,13 @@ void compile_and_run(Measured& row, const Setting& setting, const MeasureOptions
   run_on_machine(row, compiled.program, setting, options.checks);
 }
 
+// A bound stands against what every other strategy found: a proof is not left to the strategy that gives it.
+void expect_no_contradiction(const Measured& bound, const Measured& found) {
+  check(
+      !found.compiled() || found.solved.cost >= bound.solved.bound,
+      "the bound of " + bound.strategy + " is above the cost that " + found.strategy + " reached");
+}
+
 }  // namespace
 
 Setting make_setting(const ModelOptions& model, const TargetOptions& target, bool timing_only) {
@@ -132,12 +134,23 @@ Setting make_setting(const ModelOptions& model, const TargetOptions& target, boo
   return setting;
 }
 
+void expect_done(const sim::Outcome& outcome, const std::string& where) {
+  if (outcome.status != sim::Status::done) {
+    throw Error(where, outcome.faults.empty() ? "the machine stopped" : outcome.faults.front().text,
+                "this is a fault of the compiler: please report it");
+  }
+}
+
 void measure(const solver::Strategy& strategy, const Setting& setting,
              const MeasureOptions& options, std::vector<Measured>& rows) {
   Measured row;
   row.strategy = strategy.name;
   row.solved =
       solver::solve(strategy, setting.statement.problem, budget_of(options.solve, options.threads));
+  for (const Measured& other : rows) {
+    expect_no_contradiction(row, other);
+    expect_no_contradiction(other, row);
+  }
   if (row.compiled() && options.measure) {
     compile_and_run(row, setting, options, rows);
   } else if (row.compiled()) {

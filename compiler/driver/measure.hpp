@@ -60,6 +60,9 @@ struct MeasureOptions {
 void measure(const solver::Strategy& strategy, const Setting& setting,
              const MeasureOptions& options, std::vector<Measured>& rows);
 
+// Throws Error if the machine refused the program: a fault of ours.
+void expect_done(const sim::Outcome& outcome, const std::string& where);
+
 // Cycles that the machine attributes to conversions.
 std::int64_t conversion_cycles(const Measured& measured, const sim::Timing& timing);
 std::int64_t conversion_bytes(const Measured& measured);

@@ -109,6 +109,17 @@ bool is_movement(const Op& op) {
          std::holds_alternative<Convert>(op);
 }
 
+std::int64_t multiply_accumulates(const Graph& graph) {
+  std::int64_t sum = 0;
+  for (const Node& node : graph.nodes) {
+    const std::int64_t more = multiply_accumulates(graph, node);
+    if (__builtin_add_overflow(sum, more, &sum)) {
+      return std::numeric_limits<std::int64_t>::max();
+    }
+  }
+  return sum;
+}
+
 std::vector<std::pair<int, int>> operator_edges(const Graph& graph) {
   std::vector<std::pair<int, int>> edges;
   for (const NodeId id : graph.nodes.ids()) {

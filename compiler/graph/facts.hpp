@@ -13,6 +13,8 @@ namespace systole::graph {
 // other operators.
 [[nodiscard]] std::int64_t multiply_accumulates(const Graph& graph, const Node& node);
 
+[[nodiscard]] std::int64_t multiply_accumulates(const Graph& graph);
+
 // Arithmetic operations: two per multiply-accumulate; one per result element of a Map (casts and
 // copies none); one per element read of reductions; kernel elements per result of a Window; one per
 // update of a combining scatter; 0 for movement.

@@ -26,31 +26,14 @@ namespace {
 constexpr std::int64_t most_parameters_with_values = 30'000'000;
 constexpr std::int64_t most_macs_with_values = 500'000'000;
 
-std::int64_t multiply_accumulates(const graph::Graph& graph) {
-  std::int64_t sum = 0;
-  for (const graph::Node& node : graph.nodes) {
-    sum += graph::multiply_accumulates(graph, node);
-  }
-  return sum;
-}
-
-ModelOptions model_of(const Configuration& configuration, std::uint64_t seed) {
-  ModelOptions out;
-  out.model = configuration.model;
-  out.seed = seed;
-  for (const auto& [name, value] : configuration.dims) {
-    out.dims.push_back(fmt::format("{}={}", name, value));
-  }
-  return out;
-}
-
 bool values_fit(const graph::Graph& graph) {
   return graph::parameters(graph) <= most_parameters_with_values &&
-         multiply_accumulates(graph) <= most_macs_with_values;
+         graph::multiply_accumulates(graph) <= most_macs_with_values;
 }
 
 Setting setting_of(const Configuration& configuration, const BenchOptions& options) {
-  ModelOptions model = model_of(configuration, options.seed);
+  ModelOptions model = model_options(configuration);
+  model.seed = options.seed;
   Setting setting = make_setting(model, options.target, true);
   if (!options.timing_only && !options.predict_only && values_fit(setting.model.graph)) {
     if (setting.model.weights_absent) {
@@ -73,7 +56,7 @@ nlohmann::ordered_json head_of(const Configuration& configuration, const Setting
   head["parameters_set"] = configuration.dims;
   head["operators"] = setting.model.graph.nodes.size();
   head["parameters"] = graph::parameters(setting.model.graph);
-  head["multiply_accumulates"] = multiply_accumulates(setting.model.graph);
+  head["multiply_accumulates"] = graph::multiply_accumulates(setting.model.graph);
   const auto vertices = static_cast<int>(setting.model.graph.nodes.size());
   const solver::treewidth::Width width = solver::treewidth::width_bounds(
       solver::treewidth::graph_of_edges(vertices, graph::operator_edges(setting.model.graph)),

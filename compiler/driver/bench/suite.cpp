@@ -166,6 +166,15 @@ class Reader {
 
 }  // namespace
 
+ModelOptions model_options(const Configuration& configuration) {
+  ModelOptions out;
+  out.model = configuration.model;
+  for (const auto& [name, value] : configuration.dims) {
+    out.dims.push_back(fmt::format("{}={}", name, value));
+  }
+  return out;
+}
+
 Suite read_suite(const std::string& name_or_file) {
   namespace fs = std::filesystem;
   std::string path = name_or_file;

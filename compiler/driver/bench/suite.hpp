@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "compiler/driver/options.hpp"
+
 namespace systole::driver {
 
 struct Configuration {
@@ -15,6 +17,9 @@ struct Configuration {
   std::string model;  // as on the command line
   std::map<std::string, std::int64_t> dims;
 };
+
+// Its model as on the command line; weights absent, inputs seeded by the default seed.
+[[nodiscard]] ModelOptions model_options(const Configuration& configuration);
 
 struct Suite {
   std::string name;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 
 #include "compiler/driver/bench/pool.hpp"
 #include "compiler/driver/bench/results.hpp"
@@ -17,6 +16,7 @@
 #include "compiler/driver/pipeline.hpp"
 #include "compiler/driver/table.hpp"
 #include "isa/base/error.hpp"
+#include "isa/base/file.hpp"
 #include "isa/binary.hpp"
 
 namespace systole::driver {
@@ -24,13 +24,8 @@ namespace {
 
 constexpr double most_median_error = 0.15;  // of whole programs, for a file that fits
 
-std::string read_text(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 std::string checksum_of(const std::string& path) {
-  const std::string text = read_text(path);
+  const std::string text = read_file(path);
   return fmt::format("{:016x}", isa::checksum(std::as_bytes(std::span(text))));
 }
 

@@ -56,7 +56,7 @@ std::vector<Sample> samples_of(const Setting& setting, const solver::Assignment&
   options.checks = false;
   const sim::Outcome outcome = sim::simulate(compiled.program, setting.target.machine,
                                              setting.timing, sim::Inputs{}, options);
-  check(outcome.status == sim::Status::done, "a compiled program runs");
+  expect_done(outcome, name);
   Sample whole{name, probe, SampleKind::program,
                "",   {},    static_cast<double>(outcome.report.cycles)};
   const std::map<std::string, std::string> hosts = hosts_of(compiled);
@@ -89,12 +89,7 @@ std::vector<Sample> samples_of(const Setting& setting, const solver::Assignment&
 
 std::vector<Sample> profile(const Configuration& configuration, const TargetOptions& target,
                             std::size_t count, std::uint64_t seed) {
-  ModelOptions model;
-  model.model = configuration.model;
-  for (const auto& [name, value] : configuration.dims) {
-    model.dims.push_back(fmt::format("{}={}", name, value));
-  }
-  const Setting setting = make_setting(model, target, true);
+  const Setting setting = make_setting(model_options(configuration), target, true);
   std::vector<Sample> out;
   std::size_t probe = 0;
   for (const solver::Assignment& assignment : probes(setting.statement.problem, count, seed)) {

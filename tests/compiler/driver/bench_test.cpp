@@ -6,17 +6,15 @@
 
 #include "tests/compiler/driver/program.hpp"
 
+using systole::tests::expect_mistake;
 using systole::tests::Folder;
+using systole::tests::has;
 using systole::tests::read_text;
 using systole::tests::Run;
 using systole::tests::run_systole;
 using systole::tests::write_text;
 
 namespace {
-
-bool has(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 const char* const recipe = R"(name: chain
 description: products one after the other
@@ -43,14 +41,6 @@ std::string suite_of(const Folder& folder, const std::string& model) {
 
 std::string quick(const std::string& suite) {
   return "bench " + suite + " --strategies local,greedy,exact";
-}
-
-void expect_mistake(const Run& run, const std::string& part) {
-  CAPTURE(run.err);
-  CHECK(run.code == 2);
-  CHECK(run.out.empty());
-  CHECK(std::count(run.err.begin(), run.err.end(), '\n') == 1);
-  CHECK(has(run.err, part));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -46,6 +47,19 @@ Run run_systole(const std::string& arguments) {
   run.out = read_text(folder.file("out"));
   run.err = read_text(folder.file("err"));
   return run;
+}
+
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+void expect_mistake(const Run& run, const std::string& part) {
+  CAPTURE(run.err);
+  CHECK(run.code == 2);
+  CHECK(run.out.empty());
+  CHECK(std::count(run.err.begin(), run.err.end(), '\n') == 1);
+  CHECK(has(run.err, "systole: "));
+  CHECK(has(run.err, part));
 }
 
 std::string shared_file(const std::string& name) {

@@ -13,6 +13,10 @@ struct Run {
 };
 Run run_systole(const std::string& arguments);
 
+[[nodiscard]] bool has(const std::string& text, const std::string& part);
+// Exit code 2, nothing on the output stream, one line on the error stream that holds `part`.
+void expect_mistake(const Run& run, const std::string& part);
+
 // A fresh folder, removed with everything in it at the end of the test.
 class Folder {
  public:

@@ -7,7 +7,9 @@
 #include "compiler/frontend/npy.hpp"
 #include "tests/compiler/driver/program.hpp"
 
+using systole::tests::expect_mistake;
 using systole::tests::Folder;
+using systole::tests::has;
 using systole::tests::read_text;
 using systole::tests::Run;
 using systole::tests::shared_file;
@@ -15,17 +17,6 @@ using systole::tests::run_systole;
 using systole::tests::write_text;
 
 namespace {
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-void expect_mistake(const Run& run, const std::string& part) {
-  CAPTURE(run.err);
-  CHECK(run.code == 2);
-  CHECK(run.out.empty());
-  CHECK(std::count(run.err.begin(), run.err.end(), '\n') == 1);
-  CHECK(has(run.err, "systole: "));
-  CHECK(has(run.err, part));
-}
 
 const char* const tiny = R"(name: tiny
 description: one matrix product

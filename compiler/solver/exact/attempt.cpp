@@ -4,11 +4,14 @@
 #include <numeric>
 
 #include "compiler/solver/exact/eliminate.hpp"
+#include "compiler/solver/exact/repeats.hpp"
 
 namespace systole::solver::exact {
 namespace {
 
 constexpr double table_bytes_per_cell = 4;
+// Looking for repeated layers pays from here on.
+constexpr double worth_comparing = 1e6;
 // An order this cheap is not worth improving.
 constexpr double cells_per_variable = 100;
 
@@ -39,16 +42,17 @@ Cost Plan::cap(const Part& part) const {
 
 Plan plan_elimination(const State& state, const Dual& dual, double enough) {
   Plan plan;
-  plan.residual = residual_of(state.live, dual);
+  plan.residual = residual_of(state.live, &dual);
   plan.incumbent = values_of(plan.residual, state.live, state.known());
   plan.scale = dual.scale();
   plan.parts = split(plan.residual.network);
   for (const Part& part : plan.parts) {
-    plan.orders.push_back(best_order(part.network,
-                                     {sweep_order(part, plan.residual.time_forward),
-                                      sweep_order(part, plan.residual.time_backward)},
-                                     std::max(enough, cells_per_variable * static_cast<double>(part.variables.size())),
-                                     state.clock));
+    plan.orders.push_back(best_order(
+        part.network,
+        {sweep_order(part, plan.residual.time_forward),
+         sweep_order(part, plan.residual.time_backward)},
+        std::max(enough, cells_per_variable * static_cast<double>(part.variables.size())),
+        state.clock));
     plan.cells += plan.orders.back().cells;
     if (plan.orders.back().variables.size() != part.variables.size()) {
       continue;  // the clock ran out
@@ -58,15 +62,35 @@ Plan plan_elimination(const State& state, const Dual& dual, double enough) {
   return plan;
 }
 
-bool eliminate_all(State& state, const Plan& plan) {
+namespace {
+
+// Where layers repeat, multipliers would hide it: they differ from layer to layer. The order stays.
+void compare_layers(const State& state, Plan& plan) {
+  Network plain = residual_of(state.live, nullptr).network;
+  if (has_repeats(plain)) {
+    plan.parts = split(std::move(plain));
+    plan.scale = 1;
+    plan.repeats = true;
+  }
+}
+
+}  // namespace
+
+bool eliminate_all(State& state, Plan plan) {
+  if (plan.cells >= worth_comparing) {
+    compare_layers(state, plan);
+  }
   std::vector<int> values = plan.incumbent;
   Cost total = 0;  // of the optimum, scaled
   for (std::size_t i = 0; i < plan.parts.size(); ++i) {
     const Part& part = plan.parts[i];
     const Cost cap = plan.cap(part);
     const Elimination solved = eliminate(part.network, plan.orders[i].variables, cap,
-                                         state.budget.threads, &state.clock);
+                                         {state.budget.threads, plan.repeats, &state.clock});
     state.count("cells", solved.cells);
+    if (plan.repeats) {
+      state.count("cells_reused", solved.reused);
+    }
     if (!solved.complete) {
       return false;
     }

@@ -20,6 +20,7 @@ struct Plan {
   double cells = 0;
   double bytes = 0;
   Cost scale = 1;
+  bool repeats = false;  // layers repeat: true costs are kept, and equal bags are computed once
 
   // What the best known assignment costs in a part, constant left out: nothing dearer is of interest.
   [[nodiscard]] Cost cap(const Part& part) const;
@@ -29,6 +30,6 @@ struct Plan {
 Plan plan_elimination(const State& state, const Dual& dual, double enough);
 
 // Eliminates every part and offers the optimum; the state is closed afterwards. False when the clock ran out first.
-bool eliminate_all(State& state, const Plan& plan);
+bool eliminate_all(State& state, Plan plan);
 
 }  // namespace systole::solver::exact

@@ -1,507 +1,201 @@
-// How a bag is computed fast. A table is an array over its scope, last variable fastest. The tables of a bag are first
-// merged where that is cheap; then a run is chosen: a set of variables that are innermost, in the same order, in every
-// table that has any of them. Along a run all tables are contiguous or constant, and the kernel does the rest. A table
-// whose axes stand in the wrong order is transposed first, with the variables that will be eliminated soonest outermost,
-// so that the result stays usable for the next steps; new variables enter outermost.
 #include "compiler/solver/exact/eliminate.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <memory>
 
-#include "compiler/solver/exact/choices.hpp"
-#include "compiler/solver/exact/kernel.hpp"
-#include "compiler/solver/exact/parallel.hpp"
-#include "isa/base/error.hpp"
+#include "compiler/solver/exact/bag.hpp"
+#include "compiler/solver/exact/repeats.hpp"
 
 namespace systole::solver::exact {
 namespace {
-
-constexpr std::size_t longest_run = 4096;       // what the first cache level holds of the output
-constexpr std::size_t good_run = 32;            // shorter runs are worth a transposition
-constexpr std::size_t most_tables = 16;         // that are added up in one pass
-constexpr std::size_t worth_threads = 1 << 18;  // cells of a bag
 
 std::size_t at(int index) {
   return static_cast<std::size_t>(index);
 }
 
-template <class T>
-struct Table {
-  std::vector<int> scope;
-  std::size_t cells = 1;
-  std::unique_ptr<T[]> data;
-};
+std::vector<int> sizes_in_order(const Network& network, const std::vector<int>& order) {
+  std::vector<int> sizes;
+  sizes.reserve(order.size());
+  for (const int v : order) {
+    sizes.push_back(network.domain[at(v)]);
+  }
+  return sizes;
+}
 
+// Inside, variables are numbered by their place in the order.
 template <class T>
 class Eliminator {
  public:
   Eliminator(const Network& network, const std::vector<int>& order, Cost cap, int bits,
-             Kernel<T> kernel, int threads, const Clock* clock)
-      : domain_(network.domain),
-        order_(order),
+             const Settings& settings)
+      : order_(order),
+        sizes_(sizes_in_order(network, order)),
         bits_(bits),
-        cap_(static_cast<T>(cap << bits)),
-        mask_(static_cast<T>((T{1} << bits) - 1)),
-        kernel_(kernel),
-        threads_(threads),
-        clock_(clock),
-        position_(order.size()),
+        bags_(sizes_, bits, cap, settings.threads, settings.clock),
+        reuse_(settings.reuse),
         bucket_(order.size()),
         steps_(order.size()) {
+    std::vector<int> place(order.size());
     for (std::size_t i = 0; i < order.size(); ++i) {
-      position_[at(order[i])] = i;
+      place[at(order[i])] = static_cast<int>(i);
     }
     for (const Factor& factor : network.factors) {
-      load(factor, cap);
+      load(factor, place, cap);
     }
   }
 
   Elimination run() {
-    Elimination out;
-    for (std::size_t i = 0; i < order_.size() && total_ < cap_ && !late(); ++i) {
+    for (std::size_t i = 0; i < order_.size() && total_ < bags_.cap() && !bags_.late(); ++i) {
       step(i);
     }
-    out.cells = cells_;
-    out.complete = !late_;
-    if (late_) {
-      return out;
+    out_.complete = !bags_.late();
+    if (!out_.complete) {
+      return out_;
     }
-    out.found = total_ < cap_;
-    out.value = static_cast<Cost>(total_ >> bits_);
-    if (out.found) {
-      trace_back(out.values);
+    out_.found = total_ < bags_.cap();
+    out_.value = static_cast<Cost>(total_ >> bits_);
+    if (out_.found) {
+      trace_back();
     }
-    return out;
+    return out_;
   }
 
  private:
-  // Sticky, and asked within large bags too: a bag that was left half done must not be believed.
-  bool late() const {
-    if (clock_ != nullptr && clock_->expired()) {
-      late_ = true;
-    }
-    return late_;
-  }
-
   struct Step {
-    std::vector<int> scope;  // of the message
-    Choices choices;
+    std::vector<int> scope;                  // of the message
+    std::shared_ptr<const Choices> choices;  // none: any value will do
   };
 
-  void load(const Factor& factor, Cost cap) {
+  void load(const Factor& factor, const std::vector<int>& place, Cost cap) {
     Table<T> table;
-    table.scope = factor.scope;
+    for (const int v : factor.scope) {
+      table.scope.push_back(place[at(v)]);
+    }
     table.cells = factor.table.size();
-    table.data = std::make_unique_for_overwrite<T[]>(table.cells);
+    table.data = std::make_shared_for_overwrite<T[]>(table.cells);
+    T* data = table.data.get();
     for (std::size_t i = 0; i < table.cells; ++i) {
-      table.data[i] = static_cast<T>(std::min(factor.table[i], cap) << bits_);
+      data[i] = static_cast<T>(std::min(factor.table[i], cap) << bits_);
+    }
+    if (reuse_) {
+      known_.identify(table, sizes_);
     }
     file(std::move(table));
   }
 
+  void pay(T cost) { total_ = std::min<T>(bags_.cap(), total_ + cost); }
+
   // Puts a table where it is needed first; a table without variables goes into the total.
   void file(Table<T> table) {
     if (table.scope.empty()) {
-      total_ = std::min<T>(cap_, total_ + table.data[0]);
+      pay(table.data[0]);
       return;
     }
-    std::size_t first = order_.size();
-    for (const int v : table.scope) {
-      first = std::min(first, position_[at(v)]);
-    }
-    bucket_[first].push_back(std::move(table));
-  }
-
-  std::size_t product(const std::vector<int>& scope) const {
-    std::size_t cells = 1;
-    for (const int v : scope) {
-      cells *= at(domain_[at(v)]);
-    }
-    return cells;
-  }
-
-  static bool contains(const std::vector<int>& scope, int v) {
-    return std::find(scope.begin(), scope.end(), v) != scope.end();
-  }
-
-  // Distance in cells between neighbours along v; 0 when the table does not depend on v.
-  std::size_t stride(const Table<T>& table, int v) const {
-    std::size_t step = 1;
-    for (std::size_t i = table.scope.size(); i-- > 0;) {
-      if (table.scope[i] == v) {
-        return step;
-      }
-      step *= at(domain_[at(table.scope[i])]);
-    }
-    return 0;
+    const int first = *std::min_element(table.scope.begin(), table.scope.end());
+    bucket_[at(first)].push_back(std::move(table));
   }
 
   void step(std::size_t index) {
     std::vector<Table<T>> tables = std::move(bucket_[index]);
     bucket_[index].clear();
-    if (tables.empty()) {  // any value will do: the first
-      steps_[index].choices = Choices(1, 1, 1);
+    if (tables.empty()) {
       return;
     }
-    const int v = order_[index];
-    std::vector<int> scope;  // of the message, in any order yet
+    const int v = static_cast<int>(index);
+    Message<T> message =
+        reuse_ ? recognised(v, std::move(tables)) : bags_.minimised(v, std::move(tables));
+    out_.cells += message.cells;
+    steps_[index] = {message.table.scope, std::move(message.choices)};
+    file(std::move(message.table));
+  }
+
+  Message<T> recognised(int v, std::vector<Table<T>> tables) {
+    std::vector<int> variables;
     for (const Table<T>& table : tables) {
-      for (const int u : table.scope) {
-        if (u != v && !contains(scope, u)) {
-          scope.push_back(u);
-        }
-      }
+      variables.insert(variables.end(), table.scope.begin(), table.scope.end());
     }
-    const std::size_t bag = product(scope) * at(domain_[at(v)]);
-    cells_ += static_cast<std::int64_t>(bag);
-    merge_small(tables, bag);
-    const std::vector<int> run = choose_run(tables, scope, v);
-    combine(index, tables, scope, run, bag);
+    std::sort(variables.begin(), variables.end());
+    variables.erase(std::unique(variables.begin(), variables.end()), variables.end());
+    auto key = known_.key_of(tables, variables);
+    if (const auto* known = known_.find(key)) {
+      Message<T> message = known->message;
+      for (int& u : message.table.scope) {
+        u = variables[at(u)];
+      }
+      pay(known->least);
+      out_.reused += message.cells;
+      message.cells = 0;
+      return message;
+    }
+    Message<T> message = bags_.minimised(v, std::move(tables));
+    if (bags_.late()) {
+      return message;
+    }
+    const T least = lowered(message.table);
+    pay(least);
+    known_.identify(message.table, sizes_);
+    typename Repeats<T>::Known known{message, least};
+    for (int& u : known.message.table.scope) {
+      u = static_cast<int>(std::lower_bound(variables.begin(), variables.end(), u) -
+                           variables.begin());
+    }
+    known_.keep(std::move(key), known);
+    return message;
   }
 
-  // Adds tables up as long as the sum stays small against the bag.
-  void merge_small(std::vector<Table<T>>& tables, std::size_t bag) const {
-    const std::size_t limit = std::max<std::size_t>(64, bag / 32);
-    const auto smaller = [](const Table<T>& a, const Table<T>& b) {
-      return a.cells != b.cells ? a.cells < b.cells : a.scope < b.scope;
-    };
-    std::sort(tables.begin(), tables.end(), smaller);
-    while (tables.size() >= 2) {
-      std::vector<int> scope = tables[1].scope;
-      for (const int u : tables[0].scope) {
-        if (!contains(scope, u)) {
-          scope.push_back(u);
-        }
-      }
-      if (product(scope) > limit && tables.size() <= most_tables) {
-        return;
-      }
-      Table<T> sum = added(tables[0], tables[1], scope);
-      tables.erase(tables.begin(), tables.begin() + 2);
-      tables.insert(std::upper_bound(tables.begin(), tables.end(), sum, smaller), std::move(sum));
+  // Takes the least entry out of a message. Entries at the cap stay there: they are impossible, whatever is taken out.
+  T lowered(Table<T>& table) const {
+    T* data = table.data.get();
+    const T least = *std::min_element(data, data + table.cells);
+    for (std::size_t i = 0; i < table.cells && least > 0; ++i) {
+      data[i] = data[i] < bags_.cap() ? data[i] - least : data[i];
     }
+    return least;
   }
 
-  Table<T> added(const Table<T>& a, const Table<T>& b, const std::vector<int>& scope) const {
-    Table<T> sum;
-    sum.scope = scope;
-    sum.cells = product(scope);
-    sum.data = std::make_unique_for_overwrite<T[]>(sum.cells);
-    std::vector<std::size_t> step_a;
-    std::vector<std::size_t> step_b;
-    for (const int u : scope) {
-      step_a.push_back(stride(a, u));
-      step_b.push_back(stride(b, u));
-    }
-    std::vector<int> value(scope.size(), 0);
-    std::size_t cell_a = 0;
-    std::size_t cell_b = 0;
-    for (std::size_t i = 0; i < sum.cells; ++i) {
-      sum.data[i] = std::min<T>(cap_, a.data[cell_a] + b.data[cell_b]);
-      for (std::size_t d = scope.size(); d-- > 0;) {
-        cell_a += step_a[d];
-        cell_b += step_b[d];
-        if (++value[d] < domain_[at(scope[d])]) {
-          break;
-        }
-        cell_a -= step_a[d] * at(value[d]);
-        cell_b -= step_b[d] * at(value[d]);
-        value[d] = 0;
-      }
-    }
-    return sum;
-  }
-
-  // Bit f is set when table f has the variable.
-  static unsigned signature(const std::vector<Table<T>>& tables, int u) {
-    unsigned bits = 0;
-    for (std::size_t f = 0; f < tables.size(); ++f) {
-      bits |= contains(tables[f].scope, u) ? 1U << f : 0U;
-    }
-    return bits;
-  }
-
-  // The run's variables, innermost last. They share one signature, so a table has all of them or none. The largest
-  // table is used in place if its own innermost variables make a good run, else it is transposed.
-  std::vector<int> choose_run(std::vector<Table<T>>& tables, const std::vector<int>& scope, int v) {
-    check(tables.size() < 32, "few enough tables meet in a bag");
-    unsigned best = 0;
-    std::size_t best_size = 0;
-    std::size_t best_table = 0;
-    for (const int u : scope) {
-      const unsigned bits = signature(tables, u);
-      std::size_t size = 1;
-      for (const int w : scope) {
-        size *= signature(tables, w) == bits ? at(domain_[at(w)]) : 1;
-      }
-      if (size > best_size) {
-        best = bits;
-        best_size = size;
-      }
-    }
-    if (best == 0) {
-      return {};
-    }
-    for (std::size_t f = 0; f < tables.size(); ++f) {
-      if ((best >> f & 1U) != 0) {
-        best_table = f;  // tables are sorted: the last is the largest
-      }
-    }
-    std::vector<int> run = suffix_run(tables, best_table, best, v);
-    if (product(run) < std::min(good_run, best_size)) {
-      std::vector<int> axes = tables[best_table].scope;
-      std::sort(axes.begin(), axes.end(), [&](int a, int b) {
-        const bool in_a = a != v && signature(tables, a) == best;
-        const bool in_b = b != v && signature(tables, b) == best;
-        return in_a != in_b ? in_b : position_[at(a)] < position_[at(b)];
-      });
-      tables[best_table] = transposed(tables[best_table], axes);
-      run = suffix_run(tables, best_table, best, v);
-    }
-    for (std::size_t f = 0; f < tables.size(); ++f) {
-      if ((best >> f & 1U) != 0 && f != best_table) {
-        align(tables[f], run);
-      }
-    }
-    return run;
-  }
-
-  // The longest tail of the table's scope with this signature, cut to a length worth one call of the kernel.
-  std::vector<int> suffix_run(const std::vector<Table<T>>& tables, std::size_t f, unsigned bits,
-                              int v) const {
-    const std::vector<int>& scope = tables[f].scope;
-    std::size_t begin = scope.size();
-    std::size_t cells = 1;
-    while (begin > 0 && scope[begin - 1] != v && signature(tables, scope[begin - 1]) == bits &&
-           cells * at(domain_[at(scope[begin - 1])]) <= longest_run) {
-      --begin;
-      cells *= at(domain_[at(scope[begin])]);
-    }
-    return {scope.begin() + static_cast<std::ptrdiff_t>(begin), scope.end()};
-  }
-
-  // Makes the run the innermost axes of the table.
-  void align(Table<T>& table, const std::vector<int>& run) const {
-    const auto tail = table.scope.end() - static_cast<std::ptrdiff_t>(run.size());
-    if (std::equal(run.begin(), run.end(), tail)) {
-      return;
-    }
-    std::vector<int> axes;
-    for (const int u : table.scope) {
-      if (!contains(run, u)) {
-        axes.push_back(u);
-      }
-    }
-    axes.insert(axes.end(), run.begin(), run.end());
-    table = transposed(table, axes);
-  }
-
-  Table<T> transposed(const Table<T>& table, const std::vector<int>& axes) const {
-    Table<T> out;
-    out.scope = axes;
-    out.cells = table.cells;
-    out.data = std::make_unique_for_overwrite<T[]>(table.cells);
-    std::vector<std::size_t> steps;
-    for (const int u : axes) {
-      steps.push_back(stride(table, u));
-    }
-    const std::size_t inner = at(domain_[at(axes.back())]);
-    const std::size_t inner_step = steps.back();
-    std::vector<int> value(axes.size(), 0);
-    std::size_t from = 0;
-    for (std::size_t i = 0; i < out.cells; i += inner) {
-      for (std::size_t j = 0; j < inner; ++j) {
-        out.data[i + j] = table.data[from + j * inner_step];
-      }
-      for (std::size_t d = axes.size() - 1; d-- > 0;) {
-        from += steps[d];
-        if (++value[d] < domain_[at(axes[d])]) {
-          break;
-        }
-        from -= steps[d] * at(value[d]);
-        value[d] = 0;
-      }
-    }
-    return out;
-  }
-
-  // One table as the loop over outer cells sees it.
-  struct Operand {
-    const T* data = nullptr;
-    std::size_t value_stride = 0;            // of the eliminated variable
-    std::vector<std::size_t> outer_strides;  // per outer axis of the message
-  };
-
-  void combine(std::size_t index, const std::vector<Table<T>>& tables, std::vector<int>& scope,
-               const std::vector<int>& run, std::size_t bag) {
-    const int v = order_[index];
-    std::vector<int> outer = outer_axes(tables, scope, run);
-    const std::size_t length = product(run);
-    const std::size_t rows = product(outer);
-    Table<T> message;
-    message.scope = outer;
-    message.scope.insert(message.scope.end(), run.begin(), run.end());
-    message.cells = rows * length;
-    message.data = std::make_unique_for_overwrite<T[]>(message.cells);
-    steps_[index].scope = message.scope;
-    steps_[index].choices = Choices(domain_[at(v)], rows, length);
-    std::vector<Operand> along;   // tables that vary along the run
-    std::vector<Operand> across;  // tables constant along it
-    for (const Table<T>& table : tables) {
-      Operand operand{table.data.get(), stride(table, v), {}};
-      for (const int u : outer) {
-        operand.outer_strides.push_back(stride(table, u));
-      }
-      const bool varies = !run.empty() && contains(table.scope, run.back());
-      (varies ? along : across).push_back(std::move(operand));
-    }
-    const auto part = [&](std::size_t begin, std::size_t end) {
-      rows_of_bag(steps_[index].choices, message.data.get(), length, at(domain_[at(v)]), outer,
-                  along, across, begin, end);
-    };
-    if (threads_ > 1 && bag >= worth_threads) {
-      parallel_ranges(rows, threads_, part);
-    } else {
-      part(0, rows);
-    }
-    file(std::move(message));
-  }
-
-  // Axes outside the run: new ones (not in the largest table) first, then in the largest table's order.
-  std::vector<int> outer_axes(const std::vector<Table<T>>& tables, const std::vector<int>& scope,
-                              const std::vector<int>& run) const {
-    std::vector<int> outer;
-    const std::vector<int>& largest = tables.back().scope;
-    for (const int u : scope) {
-      if (!contains(largest, u) && !contains(run, u)) {
-        outer.push_back(u);
-      }
-    }
-    for (const int u : largest) {
-      if (contains(scope, u) && !contains(run, u)) {
-        outer.push_back(u);
-      }
-    }
-    return outer;
-  }
-
-  void rows_of_bag(Choices& choices, T* out, std::size_t length, std::size_t values,
-                   const std::vector<int>& outer, const std::vector<Operand>& along,
-                   const std::vector<Operand>& across, std::size_t begin, std::size_t end) const {
-    std::vector<std::uint16_t> choice(length);
-    std::vector<const T*> vectors(along.size() * values);
-    std::vector<T> scalar(values);
-    std::vector<std::size_t> value(outer.size(), 0);
-    std::vector<std::size_t> along_at(along.size(), 0);
-    std::vector<std::size_t> across_at(across.size(), 0);
-    std::size_t rest = begin;  // mixed-radix digits of the first row
-    for (std::size_t d = outer.size(); d-- > 0;) {
-      value[d] = rest % at(domain_[at(outer[d])]);
-      rest /= at(domain_[at(outer[d])]);
-    }
-    const auto offset = [&](const Operand& operand) {
-      std::size_t cell = 0;
-      for (std::size_t d = 0; d < outer.size(); ++d) {
-        cell += operand.outer_strides[d] * value[d];
-      }
-      return cell;
-    };
-    Run<T> run{nullptr,
-               choice.data(),
-               length,
-               static_cast<int>(values),
-               static_cast<int>(along.size()),
-               vectors.data(),
-               scalar.data(),
-               cap_,
-               mask_};
-    for (std::size_t f = 0; f < along.size(); ++f) {
-      along_at[f] = offset(along[f]);
-    }
-    for (std::size_t f = 0; f < across.size(); ++f) {
-      across_at[f] = offset(across[f]);
-    }
-    for (std::size_t row = begin; row < end; ++row) {
-      if (row % 256 == 255 && late()) {
-        return;
-      }
-      for (std::size_t x = 0; x < values; ++x) {
-        T sum = 0;
-        for (std::size_t f = 0; f < across.size(); ++f) {
-          sum = std::min<T>(cap_, sum + across[f].data[across_at[f] + x * across[f].value_stride]);
-        }
-        scalar[x] = sum | static_cast<T>(x);
-        for (std::size_t f = 0; f < along.size(); ++f) {
-          vectors[f * values + x] = along[f].data + along_at[f] + x * along[f].value_stride;
-        }
-      }
-      run.out = out + row * length;
-      kernel_(run);
-      choices.store(row, 0, choice.data(), length);
-      for (std::size_t d = outer.size(); d-- > 0;) {
-        const bool wraps = value[d] + 1 == at(domain_[at(outer[d])]);
-        for (std::size_t f = 0; f < along.size(); ++f) {
-          along_at[f] += along[f].outer_strides[d];
-          along_at[f] -= wraps ? along[f].outer_strides[d] * (value[d] + 1) : 0;
-        }
-        for (std::size_t f = 0; f < across.size(); ++f) {
-          across_at[f] += across[f].outer_strides[d];
-          across_at[f] -= wraps ? across[f].outer_strides[d] * (value[d] + 1) : 0;
-        }
-        value[d] = wraps ? 0 : value[d] + 1;
-        if (!wraps) {
-          break;
-        }
-      }
-    }
-  }
-
-  void trace_back(std::vector<int>& values) const {
-    values.assign(domain_.size(), 0);
+  void trace_back() {
+    std::vector<int> value(order_.size(), 0);
+    out_.values.assign(order_.size(), 0);
     for (std::size_t i = order_.size(); i-- > 0;) {
       const Step& step = steps_[i];
       std::size_t cell = 0;
       for (const int u : step.scope) {
-        cell = cell * at(domain_[at(u)]) + at(values[at(u)]);
+        cell = cell * at(sizes_[at(u)]) + at(value[at(u)]);
       }
-      values[at(order_[i])] = step.choices.load(cell);
+      value[i] = step.choices == nullptr ? 0 : step.choices->load(cell);
+      out_.values[at(order_[i])] = value[i];
     }
   }
 
-  const std::vector<int>& domain_;
   const std::vector<int>& order_;
+  std::vector<int> sizes_;  // per place in the order
   int bits_;
-  T cap_;
-  T mask_;
-  Kernel<T> kernel_;
-  int threads_;
-  const Clock* clock_;
-  mutable std::atomic<bool> late_ = false;
-  std::vector<std::size_t> position_;
+  Bags<T> bags_;
+  bool reuse_;
+  Repeats<T> known_;
   std::vector<std::vector<Table<T>>> bucket_;
   std::vector<Step> steps_;
   T total_ = 0;
-  std::int64_t cells_ = 0;
+  Elimination out_;
 };
 
 }  // namespace
 
-Elimination eliminate(const Network& network, const std::vector<int>& order, Cost cap, int threads,
-                      const Clock* clock) {
+Elimination eliminate(const Network& network, const std::vector<int>& order, Cost cap,
+                      const Settings& settings) {
   int widest = 1;
   for (const int size : network.domain) {
     widest = std::max(widest, size);
   }
   const int bits = static_cast<int>(std::bit_width(static_cast<unsigned>(widest - 1)));
   if (cap < (Cost{1} << (28 - bits))) {
-    return Eliminator<std::int32_t>(network, order, cap, bits, kernel32(), threads, clock).run();
+    return Eliminator<std::int32_t>(network, order, cap, bits, settings).run();
   }
   if (cap >= Cost{1} << (58 - bits)) {
     return {};  // too dear for the number of bits the choices need
   }
-  return Eliminator<std::int64_t>(network, order, cap, bits, kernel64(), threads, clock).run();
+  return Eliminator<std::int64_t>(network, order, cap, bits, settings).run();
 }
 
 }  // namespace systole::solver::exact

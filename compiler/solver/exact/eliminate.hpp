@@ -20,10 +20,17 @@ struct Elimination {
   Cost value = 0;      // of the tables' sum, without the network's constant
   std::vector<int> values;  // per variable, when found
   std::int64_t cells = 0;   // cells computed
+  std::int64_t reused = 0;  // cells of bags that were recognised and not computed
 };
 
-// order names every variable once. Every table entry must be non-negative. threads never changes the outcome.
-Elimination eliminate(const Network& network, const std::vector<int>& order, Cost cap, int threads,
-                      const Clock* clock = nullptr);
+struct Settings {
+  int threads = 1;     // never changes the outcome
+  bool reuse = false;  // recognise repeated bags (repeats.hpp); never changes value or proof
+  const Clock* clock = nullptr;
+};
+
+// order names every variable once. Every table entry must be non-negative.
+Elimination eliminate(const Network& network, const std::vector<int>& order, Cost cap,
+                      const Settings& settings = {});
 
 }  // namespace systole::solver::exact

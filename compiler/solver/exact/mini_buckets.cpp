@@ -12,7 +12,11 @@ std::size_t at(int index) {
 class Bounding {
  public:
   Bounding(const Network& network, const std::vector<int>& order, double limit, Cost cap)
-      : domain_(network.domain), order_(order), limit_(limit), cap_(cap), position_(order.size()),
+      : domain_(network.domain),
+        order_(order),
+        limit_(limit),
+        cap_(cap),
+        position_(order.size()),
         bucket_(order.size()) {
     for (std::size_t i = 0; i < order.size(); ++i) {
       position_[at(order[i])] = i;

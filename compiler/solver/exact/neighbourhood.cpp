@@ -9,8 +9,8 @@
 namespace systole::solver::exact {
 namespace {
 
-constexpr double most_cells = 2e6;   // of one neighbourhood
-constexpr double few_cells = 2e5;    // below, the next one is larger
+constexpr double most_cells = 2e6;  // of one neighbourhood
+constexpr double few_cells = 2e5;   // below, the next one is larger
 constexpr std::size_t first_size = 40;
 
 std::size_t at(int index) {
@@ -20,7 +20,10 @@ std::size_t at(int index) {
 class Search {
  public:
   Search(const Network& network, std::vector<int>& values, std::uint64_t seed)
-      : network_(network), values_(values), random_(seed), factors_of_(network.domain.size()),
+      : network_(network),
+        values_(values),
+        random_(seed),
+        factors_of_(network.domain.size()),
         position_(network.domain.size(), -1) {
     for (std::size_t f = 0; f < network.factors.size(); ++f) {
       for (const int v : network.factors[f].scope) {
@@ -122,8 +125,7 @@ class Search {
   // Returns the cells the neighbourhood needs; solves it when that is affordable.
   double solve(const std::vector<int>& freed) {
     const Network sub = restricted(freed);
-    const Order order =
-        greedy_order(sub.domain, adjacency_of(sub), Score::weight, most_cells, 0);
+    const Order order = greedy_order(sub.domain, adjacency_of(sub), Score::weight, most_cells, 0);
     if (order.cells > most_cells) {
       return order.cells;
     }
@@ -135,7 +137,7 @@ class Search {
     for (const Factor& factor : sub.factors) {
       present += value_at(sub, factor, mine);
     }
-    const Elimination best = eliminate(sub, order.variables, present, 1);
+    const Elimination best = eliminate(sub, order.variables, present);
     ++out_.solved;
     out_.cells += best.cells;
     if (best.found) {

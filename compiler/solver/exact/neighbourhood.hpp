@@ -11,9 +11,9 @@
 namespace systole::solver::exact {
 
 struct Improvement {
-  Cost gained = 0;           // how much the tables' sum went down
-  std::int64_t cells = 0;    // computed by the sub-solves
-  std::int64_t solved = 0;   // neighbourhoods
+  Cost gained = 0;          // how much the tables' sum went down
+  std::int64_t cells = 0;   // computed by the sub-solves
+  std::int64_t solved = 0;  // neighbourhoods
 };
 
 // Changes `values` in place. Works until `cells` are computed or the clock runs out; the same seed repeats the run.

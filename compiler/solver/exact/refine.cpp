@@ -162,13 +162,13 @@ void ascend(State& state, Dual& dual) {
 }
 
 bool try_elimination(State& state, const Dual& dual, double cells) {
-  const Plan plan = plan_elimination(state, dual, 2e5);
+  Plan plan = plan_elimination(state, dual, 2e5);
   if (plan.cells > cells || plan.bytes > static_cast<double>(state.budget.memory_bytes)) {
     return false;
   }
   state.count("variables", static_cast<std::int64_t>(plan.residual.network.domain.size()));
   state.count("parts", static_cast<std::int64_t>(plan.parts.size()));
-  return eliminate_all(state, plan);
+  return eliminate_all(state, std::move(plan));
 }
 
 void refine(State& state, Dual& dual) {

@@ -15,7 +15,7 @@ constexpr Cost impossible = Cost{1} << 58;
 
 class Builder {
  public:
-  Builder(const Live& live, const Dual& dual) : live_(live), flat_(*live.flat), dual_(dual) {}
+  Builder(const Live& live, const Dual* dual) : live_(live), flat_(*live.flat), dual_(dual) {}
 
   Residual build() {
     position_.resize(Flat::at(flat_.operators));
@@ -74,11 +74,12 @@ class Builder {
     }
     return value;
   }
+  [[nodiscard]] Cost scale() const { return dual_ == nullptr ? 1 : dual_->scale(); }
   [[nodiscard]] Cost phi(int slot, int layout) const {
-    return dual_.phi(live_.label_begin[Flat::at(slot)] + layout);
+    return dual_ == nullptr ? 0 : dual_->phi(live_.label_begin[Flat::at(slot)] + layout);
   }
   [[nodiscard]] Cost reduced(int op, int row) const {
-    Cost sum = dual_.scale() * flat_.row_cost[Flat::at(row)];
+    Cost sum = scale() * flat_.row_cost[Flat::at(row)];
     for (int s = 0; s < flat_.slots(op); ++s) {
       sum += phi(flat_.slot_begin[Flat::at(op)] + s, flat_.layouts_of(op, row)[s]);
     }
@@ -179,7 +180,7 @@ class Builder {
     for (const int l : wanted) {
       sum += live_.convert(tensor, p, l);
     }
-    return dual_.scale() * sum;
+    return scale() * sum;
   }
 
   void scope_of_producer(Factor& factor, int producer) const {
@@ -319,7 +320,7 @@ class Builder {
       cost.scope.push_back(flag);
       for (int p = 0; p < out_.choices(producer); ++p) {
         cost.table.push_back(0);
-        cost.table.push_back(dual_.scale() * live_.convert(tensor, out_.layout(producer, p), l));
+        cost.table.push_back(scale() * live_.convert(tensor, out_.layout(producer, p), l));
       }
       out_.network.factors.push_back(std::move(cost));
       for (const int use : free) {
@@ -339,14 +340,14 @@ class Builder {
 
   const Live& live_;
   const Flat& flat_;
-  const Dual& dual_;
+  const Dual* dual_;
   std::vector<int> position_;
   Residual out_;
 };
 
 }  // namespace
 
-Residual residual_of(const Live& live, const Dual& dual) {
+Residual residual_of(const Live& live, const Dual* dual) {
   return Builder(live, dual).build();
 }
 

@@ -4,6 +4,7 @@
 // variable (which layouts are made available); per operator whose table would be large a row variable.
 // Factors: operators see their slots, tensors see producer and uses. Multipliers of the dual are kept in the tables
 // (costs are scaled and reduced), so every table is non-negative and the network's constant is the dual bound.
+// Without a dual, tables hold the true costs: the same network, in which equal parts of the problem look equal.
 #pragma once
 
 #include <vector>
@@ -45,7 +46,7 @@ struct Residual {
   }
 };
 
-Residual residual_of(const Live& live, const Dual& dual);
+Residual residual_of(const Live& live, const Dual* dual);
 
 // Values of all variables for an assignment given as one live row per operator (a global row number).
 std::vector<int> values_of(const Residual& residual, const Live& live,

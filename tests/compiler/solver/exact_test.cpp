@@ -10,6 +10,7 @@
 #include "compiler/solver/exact/eliminate.hpp"
 #include "compiler/solver/exact/mini_buckets.hpp"
 #include "compiler/solver/exact/neighbourhood.hpp"
+#include "compiler/solver/exact/repeats.hpp"
 #include "compiler/solver/exact/totalizer.hpp"
 #include "compiler/solver/strategy.hpp"
 #include "support.hpp"
@@ -93,13 +94,13 @@ TEST_CASE("elimination finds the least total in any order, and an assignment tha
     const Cost best = least_total(network);
     const std::vector<int> order = shuffled(random, network.domain.size());
     for (const Cost cap : {Cost{1000}, Cost{1} << 40}) {  // 32-bit and 64-bit tables
-      const Elimination found = eliminate(network, order, cap, 1);
+      const Elimination found = eliminate(network, order, cap);
       REQUIRE(found.found);
       REQUIRE(found.value == best);
       REQUIRE(total(network, found.values) == best);
     }
-    CHECK_FALSE(eliminate(network, order, best, 1).found);  // nothing is strictly below the optimum
-    CHECK(eliminate(network, order, best + 1, 1).found);
+    CHECK_FALSE(eliminate(network, order, best).found);  // nothing is strictly below the optimum
+    CHECK(eliminate(network, order, best + 1).found);
   }
 }
 
@@ -116,11 +117,130 @@ TEST_CASE("elimination handles domains of one value, of many values, and wide op
     const Cost best = *std::min_element(factor.table.begin(), factor.table.end());
     network.factors.push_back(factor);
     for (const std::vector<int>& order : {std::vector<int>{a, b}, std::vector<int>{b, a}}) {
-      const Elimination found = eliminate(network, order, 1000, 1);
+      const Elimination found = eliminate(network, order, 1000);
       CHECK(found.value == best);
       CHECK(total(network, found.values) == best);
     }
   }
+}
+
+// A chain of `layers` equal blocks: variables of a layer see each other and the next layer through the same tables.
+Network layered_network(Random& random, int layers, int width, Cost most) {
+  std::vector<int> sizes;
+  for (int v = 0; v < width; ++v) {
+    sizes.push_back(static_cast<int>(random.integer(2, 3)));
+  }
+  std::vector<Factor>
+      pattern;  // scope over this layer (0 to width - 1) and the next (width to 2 * width - 1)
+  for (int f = 0; f < 2 * width; ++f) {
+    const auto a = static_cast<int>(random.integer(0, width - 1));
+    const auto b = static_cast<int>(f < width ? random.integer(0, width - 1) + width : f % width);
+    Factor factor{{a, b}, {}};
+    if (a == b) {
+      factor.scope.pop_back();
+    }
+    std::size_t cells = 1;
+    for (const int v : factor.scope) {
+      cells *= static_cast<std::size_t>(sizes[static_cast<std::size_t>(v % width)]);
+    }
+    for (std::size_t i = 0; i < cells; ++i) {
+      factor.table.push_back(random.integer(0, 9) == 0 ? most : random.integer(0, 9));
+    }
+    pattern.push_back(std::move(factor));
+  }
+  Network network;
+  for (int layer = 0; layer < layers; ++layer) {
+    for (const int size : sizes) {
+      network.add_variable(size);
+    }
+    for (Factor factor : pattern) {
+      bool inside = true;
+      for (int& v : factor.scope) {
+        v += layer * width;
+        inside = inside && v < layers * width;
+      }
+      if (inside) {
+        network.factors.push_back(std::move(factor));
+      }
+    }
+  }
+  return network;
+}
+
+TEST_CASE("bags recognised between repeated layers change neither value nor assignment") {
+  Random random(29);
+  std::int64_t reused = 0;
+  for (int trial = 0; trial < 400; ++trial) {
+    const bool small = trial % 2 == 0;
+    const Network network =
+        layered_network(random, small ? 4 : 40, small ? 2 : 3, trial % 3 == 0 ? 100'000 : 30);
+    std::vector<int> order;
+    for (std::size_t v = 0; v < network.domain.size(); ++v) {
+      order.push_back(static_cast<int>(v));
+    }
+    if (trial % 5 == 0) {
+      order = shuffled(random, order.size() > 8 ? 0 : order.size());
+    }
+    if (order.empty()) {
+      continue;
+    }
+    const Cost unreachable = trial % 7 == 0 ? Cost{1} << 40 : 10'000'000;
+    const Elimination plain = eliminate(network, order, unreachable);
+    const Elimination shared = eliminate(network, order, unreachable, {1, true, nullptr});
+    REQUIRE(plain.found);
+    REQUIRE(shared.found);
+    CHECK(shared.value == plain.value);
+    CHECK(total(network, shared.values) == shared.value);
+    CHECK(shared.cells + shared.reused == plain.cells);
+    reused += shared.reused;
+    if (small) {
+      CHECK(shared.value == least_total(network));
+    }
+    // Nothing is below the optimum, whatever was taken out of the tables on the way; one above, it is found.
+    CHECK_FALSE(eliminate(network, order, plain.value, {1, true, nullptr}).found);
+    const Elimination tight = eliminate(network, order, plain.value + 1, {2, true, nullptr});
+    CHECK(tight.found);
+    CHECK(tight.value == plain.value);
+  }
+  CHECK(reused > 100'000);
+}
+
+TEST_CASE("a problem of equal layers is solved with shared bags to the same optimum as without") {
+  Random random(37);
+  Problem problem = grid_problem(random, 6, 6 * 60, 3, 12);
+  for (std::size_t i = 12; i < problem.operators.size();
+       ++i) {  // every row of the grid like the second
+    problem.operators[OperatorId(i)].rows = problem.operators[OperatorId(6 + i % 6)].rows;
+    problem.tensors[TensorId(i)] = problem.tensors[TensorId(6 + i % 6)];
+  }
+  const Result result = solve(*find_strategy("exact"), problem, {});
+  REQUIRE(result.status == Status::proven);
+  CHECK(counter(result, "cells_reused") > 2 * counter(result, "cells"));
+  const Budget budget;
+  State state(problem, budget);
+  state.offer(std::vector<int>(state.flat.row_begin.begin(), state.flat.row_begin.end() - 1),
+              Proof::none);
+  const Plan plan = plan_elimination(state, Dual(state.live, 1), 0);
+  Cost sum = 0;
+  for (std::size_t i = 0; i < plan.parts.size(); ++i) {
+    const Part& part = plan.parts[i];
+    sum += part.network.constant +
+           eliminate(part.network, plan.orders[i].variables, plan.cap(part) + 1).value;
+  }
+  CHECK(result.cost == sum);
+}
+
+TEST_CASE(
+    "repeated layers are seen in tables of prices and not in the links that all problems share") {
+  Random random(31);
+  CHECK(has_repeats(layered_network(random, 10, 3, 50)));
+  Network links;
+  for (int i = 0; i < 20; ++i) {
+    links.add_variable(2);
+    links.factors.push_back({{i}, {0, 5}});
+  }
+  CHECK_FALSE(has_repeats(links));
+  CHECK_FALSE(has_repeats(random_network(random, 30, 40, 4, 1'000'000)));
 }
 
 TEST_CASE("packed choices read back for every width") {

@@ -32,4 +32,8 @@ Plan plan_elimination(const State& state, const Dual& dual, double enough);
 // Eliminates every part and offers the optimum; the state is closed afterwards. False when the clock ran out first.
 bool eliminate_all(State& state, Plan plan);
 
+// The same for large parts with only the entries below a growing threshold (sparse.hpp), as long as `entries` suffice;
+// raises the bound by what is proven. Returns whether the state is closed.
+bool eliminate_sparsely(State& state, const Plan& plan, std::int64_t entries);
+
 }  // namespace systole::solver::exact

@@ -19,6 +19,12 @@ constexpr std::int64_t cells_to_warm_up = 10'000'000;
 constexpr double first_group = 2e4;  // mini-bucket limits: first, growth per round, last
 constexpr double group_growth = 8;
 constexpr double last_group = 1e7;
+constexpr double worth_sparse = 1e7;  // cells of a plan
+constexpr double most_in_vain =
+    2e8;  // cells that may be spent on them before anything else is tried
+constexpr double cells_per_entry = 40;  // of equal time
+constexpr std::int64_t first_entries =
+    1'000'000;  // of sparse elimination in a round; doubled every round
 constexpr int conflicts_per_call = 1'000'000;
 constexpr std::size_t few = 8;  // different positive costs: the sign of a combinatorial core
 
@@ -35,6 +41,11 @@ bool few_costs(const State& state) {
   collect(state.flat.row_cost);
   collect(state.flat.conversion);
   return seen.size() <= few;
+}
+
+// A gap in which lists could be short.
+bool narrow(const State& state) {
+  return state.upper < infinity && state.lower >= state.upper / 2;
 }
 
 class Refinement {
@@ -60,6 +71,9 @@ class Refinement {
         group *= group_growth;
       } else if (state_.lower == last_lower && round > 40 && state_.budget.seconds <= 0) {
         break;  // nothing has moved for long
+      }
+      if (!state_.stopped() && narrow(state_)) {
+        below_thresholds(plan, round);
       }
       last_lower = state_.lower;
       for (int i = 0; i < 3 && round <= 4 && !state_.stopped(); ++i) {
@@ -138,8 +152,21 @@ class Refinement {
     state_.raise(sum <= 0 ? 0 : (sum + plan.scale - 1) / plan.scale, Proof::elimination);
   }
 
+  // As much again as all rounds before; an attempt that failed is not repeated with the same means.
+  void below_thresholds(const Plan& plan, std::uint64_t round) {
+    const std::int64_t most = state_.budget.memory_bytes / 8;
+    const std::int64_t entries =
+        std::min(most, first_entries << std::min<std::uint64_t>(round, 20));
+    if (entries < most || !spent_) {
+      spent_ = entries >= most;
+      eliminate_sparsely(state_, plan, entries);
+      work_ += entries * static_cast<std::int64_t>(cells_per_entry);
+    }
+  }
+
   State& state_;
   Dual& dual_;
+  bool spent_ = false;  // the largest sparse attempt was made
   std::int64_t limit_ = 0;
   std::int64_t work_ = 0;
 };
@@ -163,6 +190,13 @@ void ascend(State& state, Dual& dual) {
 
 bool try_elimination(State& state, const Dual& dual, double cells) {
   Plan plan = plan_elimination(state, dual, 2e5);
+  // Lists under the gap first, for a tenth of what the tables would cost: nothing else tells whether they are short.
+  const double affordable = plan.cells > cells ? std::min(cells, most_in_vain) : plan.cells;
+  if (plan.cells > worth_sparse && narrow(state) &&
+      eliminate_sparsely(state, plan,
+                         static_cast<std::int64_t>(affordable / cells_per_entry / 10))) {
+    return true;
+  }
   if (plan.cells > cells || plan.bytes > static_cast<double>(state.budget.memory_bytes)) {
     return false;
   }

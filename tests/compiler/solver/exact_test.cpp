@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <functional>
+#include <numeric>
 
 #include "compiler/solver/exact/attempt.hpp"
 #include "compiler/solver/exact/choices.hpp"
@@ -11,6 +13,7 @@
 #include "compiler/solver/exact/mini_buckets.hpp"
 #include "compiler/solver/exact/neighbourhood.hpp"
 #include "compiler/solver/exact/repeats.hpp"
+#include "compiler/solver/exact/sparse.hpp"
 #include "compiler/solver/exact/totalizer.hpp"
 #include "compiler/solver/strategy.hpp"
 #include "support.hpp"
@@ -241,6 +244,71 @@ TEST_CASE(
   }
   CHECK_FALSE(has_repeats(links));
   CHECK_FALSE(has_repeats(random_network(random, 30, 40, 4, 1'000'000)));
+}
+
+TEST_CASE("elimination below a threshold finds the optimum exactly when it is not above it") {
+  Random random(41);
+  const Clock endless(0);
+  const SparseLimits plenty{1'000'000, 100'000'000};
+  std::int64_t refused = 0;
+  for (int trial = 0; trial < 3000; ++trial) {
+    const Network network = random_network(
+        random, static_cast<int>(random.integer(1, 7)), static_cast<int>(random.integer(1, 12)),
+        trial % 4 == 0 ? 9 : 4, trial % 3 == 0 ? 1'000'000'000 : 12);
+    if (std::accumulate(network.domain.begin(), network.domain.end(), 1.0, std::multiplies<>()) >
+        50'000) {
+      continue;
+    }
+    const std::vector<int> order = shuffled(random, network.domain.size());
+    const Cost best = least_total(network);
+    CAPTURE(trial);
+    for (const Cost threshold : {best, best + 1, best + random.integer(0, 40), 8 * best + 100}) {
+      const Sparse found = eliminate_below(network, order, threshold, plenty, endless);
+      REQUIRE(found.complete);
+      REQUIRE(found.found);
+      CHECK(found.value == best);
+      CHECK(total(network, found.values) == best);
+    }
+    for (const Cost threshold : {best - 1, best / 2 - 1, Cost{0} - 1}) {
+      const Sparse none = eliminate_below(network, order, threshold, plenty, endless);
+      CHECK(none.complete);
+      CHECK_FALSE(none.found);
+    }
+    const Sparse cut =
+        eliminate_below(network, order, best, {random.integer(0, 60), 4000}, endless);
+    CHECK((!cut.complete || (cut.found && cut.value == best)));
+    refused += cut.complete ? 0 : 1;
+  }
+  CHECK(refused > 300);
+}
+
+TEST_CASE("lists under the gap and whole tables prove the same optimum of wide grids") {
+  Random random(43);
+  const Budget budget;
+  int closed = 0;
+  for (int trial = 0; trial < 12; ++trial) {
+    const Problem problem = grid_problem(random, 9, 72, 3, 10);
+    State state(problem, budget);
+    LocalSearch start(state.flat);
+    start_topologically(state.flat, start);
+    state.offer(start, Proof::none);
+    Dual dual(state.live, 256);
+    for (int sweep = 0; sweep < 20; ++sweep) {
+      dual.sweep();
+    }
+    State other = state;
+    const Plan plan = plan_elimination(state, dual, 1e6);
+    REQUIRE(plan.cells > 2e6);
+    eliminate_all(state, plan);
+    CAPTURE(trial);
+    closed += eliminate_sparsely(other, plan, 2'000'000) ? 1 : 0;
+    CHECK(other.upper >= state.upper);
+    CHECK(other.lower <= state.upper);
+    if (other.closed()) {
+      CHECK(other.upper == state.upper);
+    }
+  }
+  CHECK(closed >= 6);
 }
 
 TEST_CASE("packed choices read back for every width") {

@@ -6,6 +6,7 @@
 #include "compiler/driver/output_file.hpp"
 #include "compiler/driver/pipeline.hpp"
 #include "compiler/graph/text.hpp"
+#include "compiler/layout/apply.hpp"
 #include "compiler/layout/text.hpp"
 #include "compiler/solver/text.hpp"
 #include "isa/base/error.hpp"
@@ -42,9 +43,6 @@ std::string emit_form(const CompileOptions& options) {
 }
 
 std::string stage_text(const std::string& stage, const Compiled& compiled) {
-  if (stage == "apply") {
-    return layout::to_text(compiled.laid);
-  }
   if (stage == "plan") {
     return lower::to_text(compiled.residency, compiled.stripped);
   }
@@ -100,11 +98,14 @@ int compile(const CompileOptions& options) {
                  solved.note.c_str());
     return 3;
   }
+  if (dump == "apply" || form == "dot") {
+    const layout::LaidGraph laid = layout::apply(model.graph, statement, solved.assignment);
+    put(options.output, dump == "apply" ? layout::to_text(laid) : layout::to_dot(laid));
+    return 0;
+  }
   const Compiled compiled = compile_assignment(model, target, statement, solved.assignment);
   if (!dump.empty()) {
     put(options.output, stage_text(dump, compiled));
-  } else if (form == "dot") {
-    put(options.output, layout::to_dot(compiled.laid));
   } else if (form == "bin") {
     write_file(options.output, std::span<const std::byte>(isa::encode(compiled.program)));
   } else {

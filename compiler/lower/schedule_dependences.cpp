@@ -14,6 +14,9 @@ bool within(const isa::PartitionRange& inner, const isa::PartitionRange& outer) 
 }
 
 bool same_pattern(const Touch& a, const Touch& b) {
+  if (a.bytes.begin != b.bytes.begin || a.bytes.end != b.bytes.end || a.without != b.without) {
+    return false;
+  }
   if (a.access != nullptr && b.access != nullptr) {
     return a.access == b.access ||
            (a.access->dtype == b.access->dtype && a.access->offset == b.access->offset &&
@@ -23,6 +26,20 @@ bool same_pattern(const Touch& a, const Touch& b) {
 }
 
 }  // namespace
+
+History::History(std::int64_t tensor_bytes) {
+  constexpr std::int64_t most_segments = 1 << 14;
+  while (tensor_bytes / grain_ > most_segments) {
+    grain_ *= 2;
+  }
+}
+
+isa::ByteRange History::segments_under(const isa::ByteRange& bytes) const {
+  constexpr std::int64_t last = std::numeric_limits<std::int64_t>::max();
+  const std::int64_t end =
+      bytes.end > last - grain_ ? last : (bytes.end + grain_ - 1) / grain_ * grain_;
+  return {bytes.begin / grain_ * grain_, end};
+}
 
 void History::split(std::int64_t at) {
   auto it = segments_.lower_bound(at);
@@ -57,10 +74,13 @@ void History::cover(const isa::ByteRange& bytes) {
 
 // Whoever is ordered after `fresh` is ordered after `old` too, and conflicts with fresh wherever it
 // did with old.
-bool History::replaces(const Record& fresh, const Record& old) {
+bool History::replaces(const Record& fresh, const Record& old, const isa::ByteRange& segment) {
   const bool dominates = fresh.touch.write || (!old.touch.write && fresh.agent == old.agent);
+  const isa::ByteRange& bytes = fresh.touch.bytes;
+  const bool fills = fresh.exact && bytes.begin <= std::max(segment.begin, old.touch.bytes.begin) &&
+                     std::min(segment.end, old.touch.bytes.end) <= bytes.end;
   return dominates && within(old.touch.partitions, fresh.touch.partitions) &&
-         (fresh.exact || same_pattern(fresh.touch, old.touch));
+         (fills || same_pattern(fresh.touch, old.touch));
 }
 
 void History::coarsen(Segment& segment, std::int64_t begin, Joiner* joiner) {
@@ -97,7 +117,9 @@ void History::coarsen(Segment& segment, std::int64_t begin, Joiner* joiner) {
 }
 
 void History::record(Segment& segment, const Record& fresh, std::int64_t begin, Joiner* joiner) {
-  std::erase_if(segment.records, [&fresh](const Record& old) { return replaces(fresh, old); });
+  std::erase_if(segment.records, [&](const Record& old) {
+    return replaces(fresh, old, {begin, segment.end});
+  });
   const auto coarse =
       std::find_if(segment.records.begin(), segment.records.end(), [&fresh](const Record& old) {
         return old.coarse && old.agent == fresh.agent && old.touch.write == fresh.touch.write;
@@ -133,16 +155,17 @@ void History::add(const Touch& touch, int agent, std::uint32_t count, Joiner* jo
 
 void History::add_part(const Touch& touch, int agent, std::uint32_t count, Joiner* joiner) {
   const Record fresh{touch, agent, count, fills_its_range(touch), false};
-  cover(touch.bytes);
+  const isa::ByteRange range = segments_under(touch.bytes);
+  cover(range);
   bool alone = true;
-  const auto first = segments_.lower_bound(touch.bytes.begin);
+  const auto first = segments_.lower_bound(range.begin);
   auto it = first;
-  for (; it != segments_.end() && it->first < touch.bytes.end; ++it) {
+  for (; it != segments_.end() && it->first < range.end; ++it) {
     record(it->second, fresh, it->first, joiner);
     alone = alone && it->second.records.size() == 1 && !it->second.records.front().coarse;
   }
   if (alone && first != segments_.end()) {  // nothing but this access is left: one segment again
-    first->second.end = touch.bytes.end;
+    first->second.end = range.end;
     segments_.erase(std::next(first), it);
   }
 }
@@ -162,7 +185,8 @@ Dependences::Dependences(const TileProgram& program, const Allocation& allocatio
     }
     for_each_touch(item, [this](const Touch& touch) {
       if (touch.write && touch.tensor.valid() && tensors_[touch.tensor.index()] == nullptr) {
-        tensors_[touch.tensor.index()] = std::make_unique<History>();
+        tensors_[touch.tensor.index()] =
+            std::make_unique<History>(isa::storage_bytes(program_.tensors[touch.tensor]));
       }
     });
   }

@@ -55,6 +55,11 @@ class Joiner {
 // joiner sums up what becomes too much.
 class History {
  public:
+  History() = default;
+  // Of an HBM tensor of so many bytes. A large one is cut into a bounded number of segments; which
+  // bytes of a segment an access touches is still asked of its pattern.
+  explicit History(std::int64_t tensor_bytes);
+
   // needs.of(agent) and needs.raise(agent, count), as of Clock.
   template <class Needs>
   void collect(const Touch& touch, Needs& needs) const;
@@ -78,12 +83,14 @@ class History {
   template <class Needs>
   void collect_part(const Touch& touch, Needs& needs) const;
   void add_part(const Touch& touch, int agent, std::uint32_t count, Joiner* joiner);
+  [[nodiscard]] isa::ByteRange segments_under(const isa::ByteRange& bytes) const;
   void split(std::int64_t at);
   void cover(const isa::ByteRange& bytes);
-  static bool replaces(const Record& fresh, const Record& old);
+  static bool replaces(const Record& fresh, const Record& old, const isa::ByteRange& segment);
   static void record(Segment& segment, const Record& fresh, std::int64_t begin, Joiner* joiner);
   static void coarsen(Segment& segment, std::int64_t begin, Joiner* joiner);
 
+  std::int64_t grain_ = 1;  // bytes; segments begin and end at multiples
   Segments segments_;
 };
 

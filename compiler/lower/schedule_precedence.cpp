@@ -21,7 +21,8 @@ class Builder final : public Joiner {
       }
       for_each_touch(program.instructions[i], [this](const Touch& touch) {
         if (touch.write && touch.tensor.valid() && tensors_[touch.tensor.index()] == nullptr) {
-          tensors_[touch.tensor.index()] = std::make_unique<History>();
+          tensors_[touch.tensor.index()] =
+              std::make_unique<History>(isa::storage_bytes(program_.tensors[touch.tensor]));
         }
       });
     }

@@ -27,13 +27,15 @@ isa::Machine toy_machine(int rings) {
 // several engines.
 class Generator {
  public:
+  // Segments of a tensor's history grow with its size: from 1 byte to all that the patterns reach.
   explicit Generator(std::uint64_t seed) : random_(seed) {
+    const std::int64_t extent = std::int64_t{64} << (seed % 20);
     for (int t = 0; t < 3; ++t) {
       isa::HbmTensor tensor;
       tensor.name = fmt::format("t{}", t);
-      tensor.shape = {64};
+      tensor.shape = {extent};
       tensor.order = {0};
-      tensor.storage = {64};
+      tensor.storage = {extent};
       program_.tensors.add(tensor);
     }
     program_.sources.add({"op", isa::SourceKind::operation});

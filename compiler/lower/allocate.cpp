@@ -5,7 +5,8 @@
 // first fit downwards. All others are passing: they are placed from below by next fit, the search
 // going on where the last one ended. So freed bytes are reused as late as possible, and the loads
 // that fill the next buffer need not wait for the readers of the last one: that is all there is to
-// double buffering. PSUM rotates in the same way from bank to bank.
+// double buffering. Of PSUM's banks, those that have been free for longest are taken: what is
+// evicted only now would hold up the next accumulation.
 //
 // Passing buffers that hold what the program computes rotate in a zone of their own at the bottom,
 // a few times as large as they need, and loads keep below the lasting ones: a load can run ahead
@@ -168,7 +169,8 @@ class Placement {
         space_(space),
         limit_(limit / unit * unit),
         unit_(unit),
-        effort_(effort) {}
+        effort_(effort),
+        free_since_(static_cast<std::size_t>(limit_ / unit_), -1) {}
 
   [[nodiscard]] std::optional<Failure> place(IdVector<BufferId, std::int64_t>& offsets,
                                              std::int64_t& peak) {
@@ -306,6 +308,7 @@ class Placement {
       while (!ends.empty() && ends.begin()->first < life(id).begin) {
         const BufferId dead = ends.begin()->second;
         space.give(offsets[dead], offsets[dead] + room(dead));
+        set_free_since(offsets[dead], room(dead), life(dead).end);
         live -= room(dead);
         ends.erase(ends.begin());
       }
@@ -339,8 +342,38 @@ class Placement {
     return taken;
   }
 
+  void set_free_since(std::int64_t begin, std::int64_t bytes, std::int64_t since) {
+    if (space_ == isa::Space::psum) {
+      std::fill_n(free_since_.begin() + begin / unit_, bytes / unit_, since);
+    }
+  }
+
+  // The banks that have been free for longest; of several, the first from the cursor on.
+  [[nodiscard]] std::optional<std::int64_t> longest_free(const FreeSpace& space, BufferId id,
+                                                         const std::vector<Interval>& avoid) {
+    const std::int64_t count = limit_ / unit_;
+    std::optional<std::int64_t> best;
+    std::int64_t best_since = 0;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t at = (zone(id).cursor / unit_ + i) % count * unit_;
+      if (space.lowest(room(id), at, at + 1, avoid) != at) {
+        continue;
+      }
+      const auto first = free_since_.begin() + at / unit_;
+      const std::int64_t since = *std::max_element(first, first + room(id) / unit_);
+      if (!best || since < best_since) {
+        best = at;
+        best_since = since;
+      }
+    }
+    return best;
+  }
+
   [[nodiscard]] std::optional<std::int64_t> find(const FreeSpace& space, BufferId id,
                                                  const std::vector<Interval>& avoid) {
+    if (effort_ == Effort::rotate && space_ == isa::Space::psum) {
+      return longest_free(space, id, avoid);
+    }
     if (effort_ == Effort::rotate) {
       const Zone& own = zone(id);
       const std::int64_t last = own.end - room(id);
@@ -361,6 +394,7 @@ class Placement {
   std::int64_t limit_;
   std::int64_t unit_;
   Effort effort_;
+  std::vector<std::int64_t> free_since_;  // of PSUM's banks: the last instruction that used them
   std::array<Zone, 2> zones_;
   std::vector<BufferId> order_;
   std::vector<BufferId> lasting_;

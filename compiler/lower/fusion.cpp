@@ -1,6 +1,7 @@
 #include "compiler/lower/fusion.hpp"
 
 #include <algorithm>
+#include <optional>
 
 namespace systole::lower {
 namespace {
@@ -10,8 +11,13 @@ using graph::TensorId;
 
 class Planner {
  public:
-  Planner(const layout::LaidGraph& laid, const IdVector<TensorId, TensorId>& roots)
-      : laid_(laid), roots_(roots), uses_(graph::uses(laid.graph)), fusion_(no_fusion(laid)) {
+  Planner(const layout::LaidGraph& laid, const IdVector<TensorId, TensorId>& roots,
+          const isa::Machine& machine)
+      : laid_(laid),
+        roots_(roots),
+        machine_(machine),
+        uses_(graph::uses(laid.graph)),
+        fusion_(no_fusion(laid)) {
     is_output_.resize(laid.graph.tensors.size(), 0);
     for (const TensorId output : laid.graph.outputs) {
       is_output_[output] = 1;
@@ -19,6 +25,13 @@ class Planner {
   }
 
   Fusion run() {
+    for (const NodeId node : laid_.graph.nodes.ids()) {
+      if (turns_in_product(node)) {
+        const TensorId turned = laid_.graph.nodes[node].output;
+        fusion_.host[node] = uses_[turned][0].node;
+        fusion_.inlined[turned] = 1;
+      }
+    }
     for (const NodeId node : laid_.graph.nodes.ids()) {
       if (fusion_.host[node] == node && can_host(node)) {
         const TensorId last = grow(node, node);
@@ -31,6 +44,60 @@ class Planner {
   }
 
  private:
+  // A conversion by the array, of a matrix, that one product alone reads: contracted axis on the
+  // partitions instead of the product's own axis.
+  [[nodiscard]] bool turns_in_product(NodeId node) const {
+    const graph::Node& n = laid_.graph.nodes[node];
+    if (laid_.mechanisms[node] != layout::Mechanism::array_transpose ||
+        !std::holds_alternative<graph::Convert>(n.op) || is_output_[n.output] != 0 ||
+        uses_[n.output].size() != 1 || !tiles_turn_whole()) {
+      return false;
+    }
+    const graph::Use& use = uses_[n.output][0];
+    const auto* product = std::get_if<graph::Contraction>(&laid_.graph.nodes[use.node].op);
+    const std::vector<TensorId>& operands = laid_.graph.nodes[use.node].inputs;
+    if (product == nullptr || std::ranges::any_of(operands, [this](TensorId operand) {
+          return !isa::is_float(laid_.storage[operand]);
+        })) {
+      return false;
+    }
+    const std::optional<int> own = matrix_row(n.inputs[0]);
+    const std::optional<int> contracted = matrix_row(n.output);
+    if (!own || !contracted || *own == *contracted) {
+      return false;
+    }
+    const std::vector<int>& labels = use.argument == 0 ? product->lhs : product->rhs;
+    const std::vector<int>& others = use.argument == 0 ? product->rhs : product->lhs;
+    const auto has = [&labels](const std::vector<int>& list, int axis) {
+      return std::ranges::find(list, labels[static_cast<std::size_t>(axis)]) != list.end();
+    };
+    return has(product->out, *own) && !has(others, *own) && has(others, *contracted) &&
+           !has(product->out, *contracted);
+  }
+
+  // Whether one pass of the array transposes a tile of all partitions.
+  [[nodiscard]] bool tiles_turn_whole() const {
+    const std::int64_t partitions = machine_.partitions;
+    return machine_.array_rows >= partitions && machine_.array_columns >= partitions &&
+           machine_.moving_max >= partitions &&
+           machine_.psum_bank_bytes / isa::size_of(isa::DType::f32) >= machine_.moving_max;
+  }
+
+  // The one long axis on the partitions of a tensor that has one more, free.
+  [[nodiscard]] std::optional<int> matrix_row(TensorId tensor) const {
+    const layout::Layout& layout = laid_.layouts[tensor];
+    const graph::Shape& shape = laid_.graph.tensors[tensor].shape;
+    std::vector<int> across;
+    std::vector<int> along;
+    for (std::size_t i = 0; i < layout.order.size(); ++i) {
+      const int axis = layout.order[i];
+      if (shape[static_cast<std::size_t>(axis)] != 1) {
+        (i < static_cast<std::size_t>(layout.split) ? across : along).push_back(axis);
+      }
+    }
+    return across.size() == 1 && along.size() == 1 ? std::optional(across[0]) : std::nullopt;
+  }
+
   [[nodiscard]] bool can_host(NodeId node) const {
     const graph::Node& n = laid_.graph.nodes[node];
     const bool stores_by_pieces = std::holds_alternative<graph::Contraction>(n.op) ||
@@ -115,6 +182,7 @@ class Planner {
 
   const layout::LaidGraph& laid_;
   const IdVector<TensorId, TensorId>& roots_;
+  const isa::Machine& machine_;
   IdVector<TensorId, std::vector<graph::Use>> uses_;
   IdVector<TensorId, std::uint8_t> is_output_;
   Fusion fusion_;
@@ -134,8 +202,9 @@ Fusion no_fusion(const layout::LaidGraph& laid) {
   return out;
 }
 
-Fusion plan_fusion(const layout::LaidGraph& laid, const IdVector<TensorId, TensorId>& roots) {
-  return Planner(laid, roots).run();
+Fusion plan_fusion(const layout::LaidGraph& laid, const IdVector<TensorId, TensorId>& roots,
+                   const isa::Machine& machine) {
+  return Planner(laid, roots, machine).run();
 }
 
 }  // namespace systole::lower

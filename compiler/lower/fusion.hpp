@@ -1,4 +1,5 @@
-// Which elementwise operators run inside the kernel that produces their operand.
+// Which elementwise operators run inside the kernel that produces their operand, and which conversions inside the one that
+// uses their result.
 //
 // A follower takes each piece of a host's result while it is still on chip and before it is stored; the tensor between
 // them is never stored at all. A host (contraction, convolution, pooling, reduction, another map) is followed by a chain
@@ -8,6 +9,9 @@
 // A reduction of each partition's elements of what such a chain of maps makes (host: a map) is made on the way as well:
 // the instruction that makes the values adds them up, or they are reduced while they are on chip. If nothing else reads
 // the values they are never stored. Maps may follow the reduction.
+//
+// A conversion by the array of a matrix that only one product reads runs inside that product: it transposes each piece
+// when it has loaded it, and the converted matrix is never stored.
 #pragma once
 
 #include <vector>
@@ -18,7 +22,7 @@ namespace systole::lower {
 
 struct Fusion {
   IdVector<graph::NodeId, graph::NodeId>
-      host;  // the node whose kernel runs this one; itself if none
+      host;  // the node whose kernel runs this one; itself if none. Of a conversion: a later node
   IdVector<graph::NodeId, std::vector<graph::NodeId>> followers;  // of a host, in order
   IdVector<graph::NodeId, std::vector<graph::NodeId>> reducers;   // of a host map's last result
   IdVector<graph::TensorId, std::uint8_t> inlined;                // never stored
@@ -26,7 +30,8 @@ struct Fusion {
 
 // roots: the tensor whose storage each tensor shares.
 [[nodiscard]] Fusion plan_fusion(const layout::LaidGraph& laid,
-                                 const IdVector<graph::TensorId, graph::TensorId>& roots);
+                                 const IdVector<graph::TensorId, graph::TensorId>& roots,
+                                 const isa::Machine& machine);
 [[nodiscard]] Fusion no_fusion(const layout::LaidGraph& laid);
 
 }  // namespace systole::lower

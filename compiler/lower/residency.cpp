@@ -109,7 +109,7 @@ std::vector<Life> lives_of(const layout::LaidGraph& laid, const IdVector<TensorI
     life.fixed_in_hbm = life.fixed_in_hbm || t.kind != graph::TensorKind::intermediate ||
                         fusion.inlined[tensor] != 0;
     if (t.kind == graph::TensorKind::intermediate) {
-      life.first = std::min(life.first, fusion.host[t.producer].index());
+      life.first = std::min({life.first, t.producer.index(), fusion.host[t.producer].index()});
       life.last = std::max(life.last, t.producer.index());
       if (root[tensor] == tensor) {
         life.root = tensor;
@@ -120,7 +120,7 @@ std::vector<Life> lives_of(const layout::LaidGraph& laid, const IdVector<TensorI
   for (const NodeId node : laid.graph.nodes.ids()) {
     for (const TensorId input : laid.graph.nodes[node].inputs) {
       Life& life = lives[root[input]];
-      life.last = std::max(life.last, node.index());
+      life.last = std::max({life.last, node.index(), fusion.host[node].index()});
       ++life.uses;
     }
     keep_tables_in_hbm(laid.graph.nodes[node], root, lives);
@@ -160,7 +160,7 @@ Residency plan_residency(const layout::LaidGraph& laid, const isa::Machine& mach
                          bool fuse) {
   Residency out;
   set_roots(laid, out);
-  out.fusion = fuse ? plan_fusion(laid, out.root) : no_fusion(laid);
+  out.fusion = fuse ? plan_fusion(laid, out.root, machine) : no_fusion(laid);
   out.resident = IdVector<TensorId, std::uint8_t>(laid.graph.tensors.size(), 0);
   out.live = IdVector<NodeId, std::int64_t>(laid.graph.nodes.size(), 0);
   const std::int64_t room = resident_room(machine, share);

@@ -29,18 +29,24 @@ constexpr int stream_of(isa::Engine engine) {
   return static_cast<int>(engine);
 }
 
-// Rings [0, loads) belong to Sync, the others to GpSimd.
+// All rings share the engines evenly: of many loads at once, the one that is needed first arrives
+// with the last. Two rings keep the engines busy, twice as many hide the start of a transfer. Stores
+// take half as many: nothing waits for them but room, while the array waits for loads.
+constexpr int most_load_rings = 4;
+constexpr int most_store_rings = 2;
+
+// Rings [0, loads) belong to Sync, the next ones to GpSimd.
 struct Rings {
   int loads = 0;
-  int count = 0;
+  int stores = 0;
+  [[nodiscard]] int count() const { return std::max(loads + stores, 1); }
 };
 
 Rings rings_of(const isa::Machine& machine) {
-  Rings rings;
-  rings.count = std::min(machine.dma_rings, max_rings);
-  check(rings.count >= 1, "a machine without DMA rings");
-  rings.loads = rings.count - std::max(1, rings.count / 3);
-  return rings;
+  const int count = std::min(machine.dma_rings, max_rings);
+  check(count >= 1, "a machine without DMA rings");
+  const int stores = std::max(1, count / 3);
+  return {std::min(count - stores, most_load_rings), std::min(stores, most_store_rings)};
 }
 
 void set_ring(isa::Operation& operation, int ring) {
@@ -86,7 +92,7 @@ class Scheduler {
         rings_(rings_of(machine)),
         sequence_(choose_sequence(tiles, allocation, machine)),
         dependences_(tiles, allocation, sequence_.order),
-        synchronizer_(isa::engine_count + rings_.count) {}
+        synchronizer_(isa::engine_count + rings_.count()) {}
 
   isa::Program run() {
     program_.name = tiles_.name;
@@ -129,7 +135,7 @@ class Scheduler {
   int next_ring(isa::Engine stream) {
     const bool load = stream == isa::Engine::sync;
     const int first = load ? 0 : rings_.loads;
-    const int count = load ? rings_.loads : rings_.count - rings_.loads;
+    const int count = load ? rings_.loads : rings_.stores;
     int& turn = load ? next_load_ : next_store_;
     const int ring = first + turn;
     turn = (turn + 1) % count;

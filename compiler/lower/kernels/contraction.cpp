@@ -18,51 +18,13 @@
 #include <algorithm>
 #include <optional>
 
-#include "compiler/lower/kernels/contraction_blocking.hpp"
+#include "compiler/lower/kernels/contraction_groups.hpp"
 #include "compiler/lower/kernels/contraction_integer.hpp"
 #include "compiler/lower/kernels/contraction_loader.hpp"
 #include "compiler/lower/pieces.hpp"
 
 namespace systole::lower {
 namespace {
-
-// A tile of weights: one value of every other m label, a box of the row labels, contiguous in the
-// result's partitions.
-struct RowTile {
-  Ranges box;
-  Span partitions;  // of the result
-};
-
-struct Step {  // one pass over the array's rows
-  Span rows;   // linear partition index of the operands
-  Ranges box;  // one value of every free k label
-};
-
-// The longest box of `labels` that starts `begin` elements into `run` (a box whose elements are
-// consecutive) and has at most `most` elements.
-Ranges box_at(const Ranges& run, const Labels& labels, std::int64_t begin, std::int64_t most) {
-  Ranges box = run;
-  std::int64_t inner = 1;
-  bool whole = true;  // all labels so far are taken in full
-  for (std::size_t i = labels.size(); i-- > 0;) {
-    Span& span = box[static_cast<std::size_t>(labels[i])];
-    const Span full = run[static_cast<std::size_t>(labels[i])];
-    const std::int64_t index = begin / inner % full.extent;
-    const bool can_grow = whole && begin % inner == 0 && inner <= most;
-    const std::int64_t count = can_grow ? std::min(most / inner, full.extent - index) : 1;
-    whole = can_grow && index == 0 && count == full.extent;
-    span = {full.begin + index, count};
-    inner *= full.extent;
-  }
-  return box;
-}
-
-// One round over a block: a k block of a pass.
-struct Turn {
-  bool first = true;
-  bool last = true;
-  std::int64_t weight = 1;  // of its sums
-};
 
 // Beside a digit, per element: the number and two quotients in i32.
 constexpr int digit_bytes = 12;
@@ -77,30 +39,34 @@ class Kernel {
         out_resident_(builder.is_resident(space.out.tensor)),
         gathers_(!out_resident_ && batch_is_innermost()),
         blocking_(choose_blocking(task())),
+        grouping_(space_, machine_, blocking_, out_resident_, static_cast<int>(passes())),
         stationary_(builder, space_, space_.stationary, arithmetic.dtype,
-                    blocking_.stationary.whole),
-        moving_(builder, space_, space_.moving, arithmetic.dtype, blocking_.moving.whole) {}
+                    blocking_.stationary.whole, blocking_.k_steps),
+        moving_(builder, space_, space_.moving, arithmetic.dtype, blocking_.moving.whole,
+                blocking_.k_steps) {}
 
   void run() {
     if (gathers_) {
       run_gathered();
       return;
     }
+    std::vector<Ranges> blocks;
     for (const Ranges& batch : cut(space_.all(), space_.batch, 1)) {
-      const std::vector<Step> steps = steps_of(batch);
       for (const Ranges& columns : cut(batch, space_.n, blocking_.n)) {
         for (const Ranges& block : cut(columns, space_.m, blocking_.m)) {
-          run_block(block, steps);
+          blocks.push_back(block);
         }
       }
     }
+    run_blocks(blocks);
   }
 
  private:
   [[nodiscard]] BlockingTask task() const {
     const std::int64_t room = builder_.staging_bytes() - (gathers_ ? 2 * gathering_bytes() : 0);
     BlockingTask task{space_, machine_, room, 1, true, {}, {}};
-    task.row_parts = static_cast<std::int64_t>(legal_parts(machine_, rows_of(space_.all())).size());
+    task.row_parts =
+        static_cast<std::int64_t>(legal_parts(machine_, rows_of(space_, space_.all())).size());
     task.f32 = arithmetic_.dtype == isa::DType::f32;
     task.passes = passes();
     task.k_steps_max = arithmetic_.k_steps_max;
@@ -108,13 +74,18 @@ class Kernel {
       const bool in_place = builder_.is_resident(placed.tensor) &&
                             builder_.laid().storage[placed.tensor] == arithmetic_.dtype;
       return Streamed{!in_place, isa::size_of(arithmetic_.dtype) + (digits > 1 ? digit_bytes : 0),
-                      false};
+                      false, !builder_.is_stored(placed.tensor)};
     };
     task.stationary = streamed(space_.stationary, arithmetic_.stationary_digits);
     task.moving = streamed(space_.moving, arithmetic_.moving_digits);
     const auto known_early = [this](const Placed& placed) {
-      const graph::TensorKind kind = builder_.laid().graph.tensors[placed.tensor].kind;
-      return builder_.is_resident(placed.tensor) || kind != graph::TensorKind::intermediate;
+      const graph::Graph& graph = builder_.laid().graph;
+      graph::TensorId tensor = placed.tensor;
+      if (!builder_.is_stored(tensor)) {
+        tensor = graph.nodes[graph.tensors[tensor].producer].inputs[0];
+      }
+      return builder_.is_resident(tensor) ||
+             graph.tensors[tensor].kind != graph::TensorKind::intermediate;
     };
     task.prefetched =
         !builder_.emitted().empty() && known_early(space_.stationary) && known_early(space_.moving);
@@ -146,7 +117,7 @@ class Kernel {
     for (const Ranges& batches : cut(space_.all(), space_.batch, room)) {
       const std::int64_t most = std::max<std::int64_t>(1, room / volume(batches, space_.batch));
       for (const Ranges& columns : cut(batches, space_.n, std::min(most, blocking_.n))) {
-        for (const RowTile& tile : row_tiles(columns)) {
+        for (const RowTile& tile : grouping_.row_tiles(columns)) {
           gather(tile);
         }
       }
@@ -158,107 +129,43 @@ class Kernel {
     gathered_box_ = tile.box;
     gathered_partitions_ = tile.partitions;
     gathered_ = builder_.write(space_.out.tensor, region);
-    for (const Ranges& batch : cut(tile.box, space_.batch, 1)) {
-      run_block(batch, steps_of(batch));
-    }
+    run_blocks(cut(tile.box, space_.batch, 1));
     builder_.finish(space_.out.tensor, region, *gathered_);
-  }
-
-  [[nodiscard]] Span rows_of(const Ranges& batch) const {
-    return {first_partition(space_.stationary, batch), space_.extent(space_.k_rows)};
-  }
-
-  [[nodiscard]] std::vector<Step> steps_of(const Ranges& batch) const {
-    std::vector<Step> steps;
-    const std::vector<Ranges> boxes = cut(batch, space_.k_free, 1);
-    for (const Span& rows : legal_parts(machine_, rows_of(batch))) {
-      for (const Ranges& box : boxes) {
-        steps.push_back({rows, box});
-      }
-    }
-    return steps;
-  }
-
-  // ---- the weight tiles of a block
-
-  [[nodiscard]] std::vector<RowTile> row_tiles(const Ranges& block) const {
-    Labels others;
-    for (const int label : space_.m) {
-      if (std::find(space_.m_rows.begin(), space_.m_rows.end(), label) == space_.m_rows.end()) {
-        others.push_back(label);
-      }
-    }
-    // Row labels outside the last one that is taken in part (from the innermost on) go one by one:
-    // what is left is consecutive in the result's partitions.
-    std::size_t outer = space_.m_rows.size();
-    while (outer > 0) {
-      const auto label = static_cast<std::size_t>(space_.m_rows[--outer]);
-      if (block[label].extent != space_.extents[label]) {
-        break;
-      }
-    }
-    others.insert(others.end(), space_.m_rows.begin(),
-                  space_.m_rows.begin() + static_cast<std::ptrdiff_t>(outer));
-    std::vector<RowTile> tiles;
-    for (const Ranges& run : cut(block, others, 1)) {
-      cut_run(run, tiles);
-    }
-    return tiles;
-  }
-
-  void cut_run(const Ranges& run, std::vector<RowTile>& tiles) const {
-    const Span range{first_partition(space_.out, run), volume(run, space_.m_rows)};
-    std::vector<Span> parts{range};
-    if (out_resident_) {
-      parts = legal_parts(machine_, range);
-    }
-    for (const Span& part : parts) {
-      std::int64_t done = 0;
-      while (done < part.extent) {
-        const std::int64_t most =
-            std::min<std::int64_t>(machine_.array_columns, part.extent - done);
-        const Ranges box = box_at(run, space_.m_rows, part.begin + done - range.begin, most);
-        const std::int64_t count = volume(box, space_.m_rows);
-        tiles.push_back({box, {part.begin + done, count}});
-        done += count;
-      }
-    }
   }
 
   // ---- one block
 
-  void run_block(const Ranges& block, const std::vector<Step>& steps) {
-    const std::vector<RowTile> tiles = row_tiles(block);
-    const std::vector<Ranges> spans =
-        cut_for_tiles(block, space_.n, machine_.moving_max, blocking_.n_tiles);
-    const auto size = static_cast<std::size_t>(blocking_.k_steps);
-    std::vector<Tile> partial(tiles.size() * spans.size());  // by tile, span
-    const std::size_t parts = (steps.size() + size - 1) / size;
-    const std::size_t rounds = parts * static_cast<std::size_t>(passes());
-    for (std::size_t round = 0; round < rounds; ++round) {
-      const Turn turn{round == 0, round + 1 == rounds,
-                      select_digits(static_cast<int>(round / parts))};
-      const std::size_t first = round % parts * size;
-      const std::vector<Step> now(
-          steps.begin() + static_cast<std::ptrdiff_t>(first),
-          steps.begin() + static_cast<std::ptrdiff_t>(std::min(first + size, steps.size())));
-      begin_loads(block, rounds > 1);
-      std::size_t last = 0;
-      for (std::size_t tile = 0; tile < tiles.size(); tile = last) {
-        last = std::min(tile + next_group(), tiles.size());
-        const std::vector<RowTile> group(tiles.begin() + static_cast<std::ptrdiff_t>(tile),
-                                         tiles.begin() + static_cast<std::ptrdiff_t>(last));
-        for (std::size_t span = 0; span < spans.size(); ++span) {
-          const auto sums = accumulate(group, spans[span], now);
-          for (std::size_t t = tile; t < last; ++t) {
-            Tile& waiting = partial[t * spans.size() + span];
-            if (turn.first && !turn.last) {
-              waiting = room_for_sums(tiles[t], spans[span]);
-            }
-            evict(tiles[t], spans[span], sums[t - tile], waiting, turn);
-          }
-        }
+  void run_blocks(const std::vector<Ranges>& blocks) {
+    std::vector<Group> groups;
+    for (std::size_t b = 0; b < blocks.size(); ++b) {
+      if (b == 0) {
+        groups = grouping_.groups_of(blocks[b]);
       }
+      std::vector<Group> later;
+      if (b + 1 < blocks.size()) {
+        later = grouping_.groups_of(blocks[b + 1]);
+      }
+      partial_.assign(groups.front().block_tiles * groups.front().spans, {});
+      for (std::size_t g = 0; g < groups.size(); ++g) {
+        const Group* next = g + 1 < groups.size() ? &groups[g + 1] : nullptr;
+        run_group(groups[g], next == nullptr && !later.empty() ? &later.front() : next);
+      }
+      groups = std::move(later);
+    }
+  }
+
+  void run_group(const Group& group, const Group* next) {
+    if (group.begins_round) {
+      weight_ = select_digits(group.turn.pass);
+      begin_loads(group.block, group.k_blocks);
+    }
+    const auto sums = accumulate(group, next);
+    for (std::size_t t = 0; t < group.tiles.size(); ++t) {
+      Tile& waiting = partial_[(group.first_tile + t) * group.spans + group.span_index];
+      if (group.turn.first && !group.turn.last) {
+        waiting = room_for_sums(group.tiles[t], group.span);
+      }
+      evict(group.tiles[t], group.span, sums[t], waiting, group.turn);
     }
   }
 
@@ -284,12 +191,6 @@ class Kernel {
     return std::int64_t{1} << (8 * (stationary + moving));
   }
 
-  std::size_t next_group() {
-    const std::int64_t size = started_ ? blocking_.m_tiles : blocking_.first_m_tiles;
-    started_ = true;
-    return static_cast<std::size_t>(size);
-  }
-
   void begin_loads(const Ranges& block, bool k_blocks) {
     Ranges box = block;
     for (const int label : space_.k_free) {
@@ -305,12 +206,38 @@ class Kernel {
     }
   }
 
-  // The sums over these steps, in PSUM: for each row tile, the columns of `span` in pieces that one
-  // multiply takes.
-  [[nodiscard]] std::vector<std::vector<Tile>> accumulate(const std::vector<RowTile>& tiles,
-                                                          const Ranges& span,
-                                                          const std::vector<Step>& steps) {
-    const std::vector<Ranges> columns = cut(span, space_.n, machine_.moving_max);
+  // Operands that are transposed on the way: those of a group are made while the group before it
+  // accumulates, part by part, so that the array finds them when it is free; before it if that one
+  // takes all banks.
+  void prepare(const Group& group, std::size_t part, std::size_t parts) {
+    const std::size_t count = group.steps.size();
+    for (std::size_t k = part * count / parts; k < (part + 1) * count / parts; ++k) {
+      const Step& step = group.steps[k];
+      if (moving_.turns()) {
+        for (const Ranges& box : cut(group.span, space_.n, machine_.moving_max)) {
+          moving_.prepare(step.rows, with_k(box, step));
+        }
+      }
+      if (stationary_.turns()) {
+        for (const RowTile& tile : group.tiles) {
+          stationary_.prepare(step.rows, with_k(tile.box, step));
+        }
+      }
+    }
+  }
+
+  // The sums over the group's steps, in PSUM: for each row tile, the columns of its span in pieces
+  // that one multiply takes.
+  [[nodiscard]] std::vector<std::vector<Tile>> accumulate(const Group& group, const Group* next) {
+    const std::vector<RowTile>& tiles = group.tiles;
+    const std::vector<Step>& steps = group.steps;
+    const std::vector<Ranges> columns = cut(group.span, space_.n, machine_.moving_max);
+    const bool all_banks =
+        static_cast<std::int64_t>(tiles.size() * columns.size()) >= machine_.psum_banks;
+    prepare(group, 0, 1);
+    if (next != nullptr && all_banks) {
+      prepare(*next, 0, 1);
+    }
     std::vector<std::vector<Tile>> sums(tiles.size());
     for (std::size_t t = 0; t < tiles.size(); ++t) {
       for (const Ranges& box : columns) {
@@ -330,6 +257,9 @@ class Kernel {
         for (std::size_t c = 0; c < columns.size(); ++c) {
           builder_.multiply(moving[c], sums[t][c], k > 0);
         }
+      }
+      if (next != nullptr && !all_banks) {
+        prepare(*next, k, steps.size());
       }
     }
     return sums;
@@ -399,8 +329,7 @@ class Kernel {
       if (turn.first) {
         builder_.copy(to, sums[c]);
       } else {
-        const Tile fresh =
-            arithmetic_.whole_numbers ? as_whole_numbers(sums[c], turn.weight) : sums[c];
+        const Tile fresh = arithmetic_.whole_numbers ? as_whole_numbers(sums[c], weight_) : sums[c];
         builder_.tensor_tensor(isa::AluOp::add, to, waiting, fresh);
       }
     }
@@ -444,8 +373,10 @@ class Kernel {
   Span gathered_partitions_;
   std::optional<Tile> gathered_;
   Blocking blocking_;
+  Grouping grouping_;
   Loader stationary_, moving_;
-  bool started_ = false;
+  std::int64_t weight_ = 1;    // of the products of this round
+  std::vector<Tile> partial_;  // of the block, by tile and span
 };
 
 void write_zeros(Builder& builder, const Space& space) {

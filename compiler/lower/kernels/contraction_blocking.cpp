@@ -5,6 +5,8 @@
 // schedule_engines; they only have to rank the candidates.
 #include "compiler/lower/kernels/contraction_blocking.hpp"
 
+#include "compiler/lower/kernels/contraction_turn.hpp"
+
 #include <algorithm>
 #include <limits>
 
@@ -128,7 +130,16 @@ class Search {
     }
     const std::int64_t loads = b.k_free_whole ? parts(b.k_steps, k_free_) : b.k_steps;
     const std::int64_t values = width * (b.k_free_whole ? k_free_ : 1);
-    return loads * rounded(values * operand.element_bytes) * (once ? 1 : 2);
+    const std::int64_t bytes = loads * rounded(values * operand.element_bytes) * (once ? 1 : 2);
+    if (!operand.turned) {
+      return bytes;
+    }
+    // Pieces of the source, each as wide as the array is high, for this group and the next.
+    const std::int64_t pieces =
+        parts(b.m_tiles * task_.machine.array_columns, task_.machine.partitions);
+    return bytes + 2 * pieces *
+                       rounded(turned_row(task_.machine, space_.extent(space_.k_rows)) *
+                               operand.element_bytes);
   }
 
   [[nodiscard]] std::int64_t room(const Blocking& b) const {
@@ -154,7 +165,10 @@ class Search {
       return 0;
     }
     const std::int64_t elements = width * k_free_ * batches_ * space_.extent(space_.k_rows) * loads;
-    const std::int64_t rows = elements / std::max<std::int64_t>(1, run_length(placed, space_, box));
+    const std::int64_t run = operand.turned
+                                 ? turned_row(task_.machine, space_.extent(space_.k_rows))
+                                 : run_length(placed, space_, box);
+    const std::int64_t rows = elements / std::max<std::int64_t>(1, run);
     return std::max(elements * operand.element_bytes / bytes_per_tick, rows * ticks_per_row);
   }
 
@@ -173,17 +187,30 @@ class Search {
     return box;
   }
 
+  // Tiles that the array transposes on the way, every time they are loaded.
+  [[nodiscard]] std::int64_t turned_tiles(const Blocking& b) const {
+    const std::int64_t rows = task_.machine.partitions;
+    const std::int64_t stationary =
+        b.stationary.turned ? stationary_loads(b) * parts(m_, rows) * steps_ : 0;
+    return stationary + (b.moving.turned ? moving_loads(b) * parts(n_, rows) * steps_ : 0);
+  }
+
   [[nodiscard]] std::int64_t estimate(const Blocking& b) const {
     const std::int64_t m_tiles = parts(m_, task_.machine.array_columns);
     const std::int64_t n_tiles = parts(n_, task_.machine.moving_max);
     const std::int64_t pass = task_.f32 ? 4 : 1;
     const std::int64_t columns =
         std::max(n_, columns_min * n_tiles) * pass + parts(n_tiles, b.n_tiles) * columns_of_switch;
-    const std::int64_t tensor = batches_ * m_tiles * steps_ * columns * ticks_per_column;
+    const std::int64_t turns = turned_tiles(b);
+    const std::int64_t turned_columns = task_.machine.partitions * (task_.f32 ? 2 : 1);
+    const std::int64_t tensor =
+        (batches_ * m_tiles * steps_ * columns + turns * (turned_columns + columns_of_switch)) *
+        ticks_per_column;
     const std::int64_t evictions = batches_ * m_tiles * parts(steps_, b.k_steps);
     const std::int64_t vector =
-        evictions *
-        (std::max(n_, columns_min * n_tiles) * ticks_per_element + n_tiles * eviction_overhead);
+        evictions * (std::max(n_, columns_min * n_tiles) * ticks_per_element +
+                     n_tiles * eviction_overhead) +
+        turns * (task_.machine.partitions * ticks_per_element + eviction_overhead / 4);
     const Ranges stationary_box = loaded_box(b, space_.m, b.m);
     const Ranges moving_box = loaded_box(b, space_.n, b.n);
     const std::int64_t stationary =

@@ -16,7 +16,8 @@ namespace systole::lower {
 struct Streamed {       // one operand
   bool loaded = false;  // from HBM, or converted: needs room; otherwise it is used where it lies
   int element_bytes = 4;
-  bool whole = false;  // chosen: loaded once, all of it, before anything else
+  bool whole = false;   // chosen: loaded once, all of it, before anything else
+  bool turned = false;  // the array transposes what is loaded
 };
 
 struct Blocking {

@@ -5,11 +5,12 @@
 namespace systole::lower {
 
 Loader::Loader(Builder& builder, const Space& space, const Placed& placed, isa::DType dtype,
-               bool whole)
+               bool whole, std::int64_t k_steps)
     : builder_(builder),
       space_(space),
       placed_(placed),
       dtype_(dtype),
+      turner_(Turner::of(builder, space, placed, dtype, k_steps)),
       whole_(whole),
       block_(space.all()) {}
 
@@ -20,8 +21,8 @@ void Loader::begin_block(const Ranges& box) {
         const Span& b = box[static_cast<std::size_t>(label)];
         return a.begin == b.begin && a.extent == b.extent;
       });
-  if (!same && !whole_) {
-    loaded_.clear();
+  if (!same) {
+    forget();
   }
   block_ = box;
 }
@@ -29,6 +30,9 @@ void Loader::begin_block(const Ranges& box) {
 void Loader::forget() {
   if (!whole_) {
     loaded_.clear();
+  }
+  if (turner_) {
+    turner_->forget();
   }
 }
 
@@ -103,10 +107,17 @@ Tile Loader::digit_of(const Tile& numbers) {
   return out;
 }
 
+void Loader::prepare(const Span& partitions, const Ranges& box) {
+  if (turner_) {
+    turner_->prepare(partitions.begin / builder_.machine().partitions, box);
+  }
+}
+
 Tile Loader::get(const Span& partitions, const Ranges& box, const Labels& labels) {
   const std::int64_t block = partitions.begin / builder_.machine().partitions;
   const Ranges held = load_box(box);
-  const Tile tile = piece(load(block, held), placed_, held, box, labels);
+  const Tile tile = turner_ ? turner_->get(block, box, labels)
+                            : piece(load(block, held), placed_, held, box, labels);
   return slice_partitions(tile, static_cast<int>(partitions.begin % builder_.machine().partitions),
                           static_cast<int>(partitions.extent));
 }

@@ -61,6 +61,23 @@ bool clash(const TileProgram& program, const Allocation& allocation) {
 
 }  // namespace
 
+TEST_CASE("of PSUM's banks the one that has been free for longest is taken") {
+  TileProgram program = program_with_source();
+  const auto bank = [&program] { return add_buffer(program, 2048, isa::Space::psum); };
+  const BufferId sums = bank();
+  touch(program, {sums});
+  std::vector<BufferId> passing;
+  for (int i = 0; i < 3; ++i) {
+    passing.push_back(bank());
+    touch(program, {passing.back()});
+  }
+  touch(program, {sums});  // the oldest, but used last
+  const BufferId next = bank();
+  touch(program, {next});
+  const Allocation allocation = allocate(program, machine_with(1024, 4));
+  CHECK(allocation.offsets[next] == allocation.offsets[passing[0]]);
+}
+
 TEST_CASE("freed bytes are reused as late as possible") {
   TileProgram program = program_with_source();
   std::vector<BufferId> buffers;

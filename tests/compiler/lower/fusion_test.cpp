@@ -201,7 +201,7 @@ TEST_CASE("a value with two readers, an output or another layout is stored") {
   for (const TensorId tensor : test.laid.graph.tensors.ids()) {
     roots[tensor] = tensor;
   }
-  const lower::Fusion fusion = lower::plan_fusion(test.laid, roots);
+  const lower::Fusion fusion = lower::plan_fusion(test.laid, roots, isa::read_machine("trn1"));
   CHECK(fusion.inlined[a] == 0);
   CHECK(fusion.inlined[b] == 0);
   CHECK(fusion.inlined[c] != 0);  // d has all it needs when c is made
@@ -221,9 +221,77 @@ TEST_CASE("a follower waits for the last of its producers") {
   for (const TensorId tensor : test.laid.graph.tensors.ids()) {
     roots[tensor] = tensor;
   }
-  const lower::Fusion fusion = lower::plan_fusion(test.laid, roots);
+  const lower::Fusion fusion = lower::plan_fusion(test.laid, roots, isa::read_machine("trn1"));
   CHECK(fusion.inlined[a] == 0);
   CHECK(fusion.inlined[b] != 0);
+  expect_right(test);
+}
+
+namespace {
+
+// x [m, k] times w [k, n], x row-major and turned by the array; or w [n, k] the turned one, and
+// either argument stationary. `produced`: what is turned is computed before.
+Laid product_of_turned(const Shape& sizes, bool turn_left, bool left_stationary, bool produced) {
+  const layout::Layout rows{{0, 1}, 1, 0};
+  const layout::Layout columns{{1, 0}, 1, 0};
+  const std::int64_t m = sizes[0];
+  const std::int64_t n = sizes[1];
+  const std::int64_t k = sizes[2];
+  Laid test;
+  const auto turned = [&](const Shape& shape) {
+    TensorId given = test.input("x", shape, rows);
+    if (produced) {
+      given = test.node(Map{MapFunction::square}, {given}, rows);
+    }
+    return test.node(graph::Convert{}, {given}, columns, layout::Mechanism::array_transpose);
+  };
+  const TensorId left = turn_left ? turned({m, k}) : test.input("l", {m, k}, columns);
+  const TensorId right = turn_left ? test.input("r", {k, n}, rows) : turned({n, k});
+  const graph::Contraction op{{0, 2}, turn_left ? std::vector{2, 1} : std::vector{1, 2}, {0, 1}};
+  test.output(test.node(
+      op, {left, right}, left_stationary ? rows : columns,
+      left_stationary ? layout::Mechanism::lhs_stationary : layout::Mechanism::rhs_stationary));
+  return test;
+}
+
+}  // namespace
+
+TEST_CASE("a matrix that the array turns for one product is turned inside it and never stored") {
+  for (const Shape& sizes : std::vector<Shape>{{3, 5, 7},
+                                               {128, 128, 128},
+                                               {130, 40, 129},
+                                               {300, 700, 200},
+                                               {9, 600, 1030},
+                                               {17, 33, 31}}) {
+    for (int choice = 0; choice < 8; ++choice) {
+      const Laid test =
+          product_of_turned(sizes, (choice & 1) != 0, (choice & 2) != 0, (choice & 4) != 0);
+      INFO("m, n, k = " << sizes[0] << ", " << sizes[1] << ", " << sizes[2] << " choice "
+                        << choice);
+      expect_right(test, {1e-3, 1e-3});
+      const isa::Machine machine = isa::read_machine("trn1");
+      const lower::Residency residency = lower::plan_residency(test.laid, machine);
+      const TensorId turned = test.laid.graph.nodes[NodeId((choice & 4) != 0 ? 1 : 0)].output;
+      CHECK(residency.fusion.inlined[turned] != 0);
+      for (const isa::HbmTensor& tensor : tiles(test.laid, machine).tensors) {
+        CHECK(tensor.name != test.laid.graph.tensors[turned].name);
+      }
+    }
+  }
+}
+
+TEST_CASE("what else reads a turned matrix, or its shape as an output, has it stored") {
+  const layout::Layout columns{{1, 0}, 1, 0};
+  const isa::Machine machine = isa::read_machine("trn1");
+  Laid test = product_of_turned({40, 50, 60}, true, true, false);
+  const TensorId turned = test.laid.graph.nodes[NodeId(0)].output;
+  SUBCASE("a second reader") {
+    test.output(test.node(Map{MapFunction::relu}, {turned}, columns));
+  }
+  SUBCASE("an output") {
+    test.output(turned);
+  }
+  CHECK(lower::plan_residency(test.laid, machine).fusion.inlined[turned] == 0);
   expect_right(test);
 }
 

@@ -45,7 +45,7 @@ Cost Plan::cap(const Part& part) const {
   return sum;
 }
 
-Plan plan_elimination(const State& state, const Dual& dual, double enough) {
+Plan plan_elimination(const State& state, const Dual& dual, double enough, double most) {
   Plan plan;
   plan.residual = residual_of(state.live, &dual);
   plan.incumbent = values_of(plan.residual, state.live, state.known());
@@ -56,11 +56,11 @@ Plan plan_elimination(const State& state, const Dual& dual, double enough) {
         part.network,
         {sweep_order(part, plan.residual.time_forward),
          sweep_order(part, plan.residual.time_backward)},
-        std::max(enough, cells_per_variable * static_cast<double>(part.variables.size())),
+        std::max(enough, cells_per_variable * static_cast<double>(part.variables.size())), most,
         state.clock));
     plan.cells += plan.orders.back().cells;
     if (plan.orders.back().variables.size() != part.variables.size()) {
-      continue;  // the clock ran out
+      continue;  // there is no order, or the clock ran out
     }
     plan.bytes += bytes_needed(part.network, plan.orders.back(), table_bytes_per_cell);
   }

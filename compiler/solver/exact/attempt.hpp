@@ -26,8 +26,9 @@ struct Plan {
   [[nodiscard]] Cost cap(const Part& part) const;
 };
 
-// enough: stop looking for better orders below this many cells per part. Needs an assignment in state (best or trial).
-Plan plan_elimination(const State& state, const Dual& dual, double enough);
+// enough, most: stop looking for better orders below so many cells per part, and for any above. Needs an assignment in
+// state (best or trial). Cells are infinite when a part has no order.
+Plan plan_elimination(const State& state, const Dual& dual, double enough, double most);
 
 // Eliminates every part and offers the optimum; the state is closed afterwards. False when the clock ran out first.
 bool eliminate_all(State& state, Plan plan);

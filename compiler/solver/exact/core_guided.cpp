@@ -28,7 +28,10 @@ class StopAtDeadline : public CaDiCaL::Terminator {
 }  // namespace
 
 struct CoreGuided::Engine {
-  explicit Engine(const Clock& clock) : deadline(clock) { sat.connect_terminator(&deadline); }
+  explicit Engine(const Clock& clock) : deadline(clock) {
+    sat.configure("unsat");  // all calls but the last of a stratum are refutations
+    sat.connect_terminator(&deadline);
+  }
 
   // What a counting literal stands for: "at most count inputs of totalizer are true".
   struct Bound {
@@ -94,17 +97,22 @@ struct CoreGuided::Engine {
     }
   }
 
+  [[nodiscard]] Cost least(const std::vector<int>& core) const {
+    Cost weight = infinity;
+    for (const int literal : core) {
+      weight = std::min(weight, soft.at(literal));
+    }
+    return weight;
+  }
+
   void relax(const std::vector<int>& core) {
     ++cores;
-    Cost least = infinity;
-    for (const int literal : core) {
-      least = std::min(least, soft.at(literal));
-    }
-    lower += least;
+    const Cost weight = least(core);
+    lower += weight;
     std::vector<int> violated;
     for (const int literal : core) {
       const auto entry = soft.find(literal);
-      entry->second -= least;
+      entry->second -= weight;
       if (entry->second == 0) {
         soft.erase(entry);
       }
@@ -113,14 +121,14 @@ struct CoreGuided::Engine {
       if (counting != bounds.end()) {
         const Bound bound = counting->second;
         if (bound.count + 1 < totalizers[bound.totalizer].size()) {
-          assume_at_most(bound.totalizer, bound.count + 1, least);
+          assume_at_most(bound.totalizer, bound.count + 1, weight);
         }
       }
     }
     add(violated);
     if (violated.size() > 1) {
       totalizers.emplace_back(violated);
-      assume_at_most(totalizers.size() - 1, 1, least);
+      assume_at_most(totalizers.size() - 1, 1, weight);
     }
   }
 
@@ -219,7 +227,9 @@ CoreGuided::Outcome CoreGuided::solve(int conflicts_per_call, Cost upper,
       if (core.empty()) {
         return Outcome::unsatisfiable;
       }
-      engine.shrink(core);
+      if (engine.lower + engine.least(core) < upper) {  // else it closes the gap as it is
+        engine.shrink(core);
+      }
       engine.relax(core);
       on_bound(engine.lower);
     } else {

@@ -194,7 +194,7 @@ Order greedy_order(const std::vector<int>& domain, std::vector<std::vector<int>>
 }
 
 Order best_order(const Network& network, const std::vector<std::vector<int>>& sweeps, double enough,
-                 const Clock& clock) {
+                 double most, const Clock& clock) {
   const std::vector<std::vector<int>> adjacency = adjacency_of(network);
   Order best;
   best.cells = unlimited;
@@ -202,18 +202,19 @@ Order best_order(const Network& network, const std::vector<std::vector<int>>& sw
     if (order.cells < best.cells) {
       best = std::move(order);
     }
+    most = std::min(most, best.cells);
     return best.cells <= enough || clock.expired();
   };
-  if (consider(greedy_order(network.domain, adjacency, Score::weight, best.cells, 0, &clock))) {
+  if (consider(greedy_order(network.domain, adjacency, Score::weight, most, 0, &clock))) {
     return best;
   }
   for (const std::vector<int>& sweep : sweeps) {
-    if (consider(simulate(network.domain, adjacency, sweep, best.cells, &clock))) {
+    if (consider(simulate(network.domain, adjacency, sweep, most, &clock))) {
       return best;
     }
   }
   for (const Score score : {Score::fill, Score::weighted_fill, Score::fill_and_weight}) {
-    if (consider(greedy_order(network.domain, adjacency, score, best.cells, 0, &clock))) {
+    if (consider(greedy_order(network.domain, adjacency, score, most, 0, &clock))) {
       return best;
     }
   }

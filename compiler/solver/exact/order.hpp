@@ -33,10 +33,10 @@ Order greedy_order(const std::vector<int>& domain, std::vector<std::vector<int>>
                    Score score, double limit, std::uint64_t seed, const Clock* clock = nullptr);
 
 // The best of all heuristics; `sweeps` holds orders to try besides the greedy ones. Stops searching when the total is
-// below `enough`.
+// below `enough`; gives up on an order when it is above `most`.
 // When the clock runs out, what is known so far is returned; cells is infinite when that is nothing.
 Order best_order(const Network& network, const std::vector<std::vector<int>>& sweeps, double enough,
-                 const Clock& clock);
+                 double most, const Clock& clock);
 
 // What eliminating in this order needs at once: live tables of `cell_bytes` per cell plus the kept choices.
 double bytes_needed(const Network& network, const Order& order, double cell_bytes);

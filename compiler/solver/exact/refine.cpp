@@ -1,6 +1,7 @@
 #include "compiler/solver/exact/refine.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "compiler/solver/exact/attempt.hpp"
@@ -19,6 +20,7 @@ constexpr std::int64_t cells_to_warm_up = 10'000'000;
 constexpr double first_group = 2e4;  // mini-bucket limits: first, growth per round, last
 constexpr double group_growth = 8;
 constexpr double last_group = 1e7;
+constexpr double any_cells = std::numeric_limits<double>::infinity();
 constexpr double worth_sparse = 1e7;  // cells of a plan
 constexpr double most_in_vain =
     2e8;  // cells that may be spent on them before anything else is tried
@@ -57,13 +59,15 @@ class Refinement {
   }
 
   // A first improvement of the assignment, for a search that holds none of its own until it ends.
-  void warm_up() { neighbourhoods(plan_elimination(state_, dual_, 1e7), 1, cells_to_warm_up); }
+  void warm_up() {
+    neighbourhoods(plan_elimination(state_, dual_, 1e7, any_cells), 1, cells_to_warm_up);
+  }
 
   void run() {
     double group = first_group;
     Cost last_lower = 0;
     std::size_t last_rows = live_rows();
-    Plan plan = plan_elimination(state_, dual_, 1e7);
+    Plan plan = plan_elimination(state_, dual_, 1e7, any_cells);
     for (std::uint64_t round = 1; !state_.stopped() && work_ < limit_; ++round) {
       neighbourhoods(plan, round, cells_per_round);
       if (group <= last_group && !state_.stopped()) {
@@ -84,7 +88,7 @@ class Refinement {
       }
       if (live_rows() != last_rows || round <= 4) {
         last_rows = live_rows();
-        plan = plan_elimination(state_, dual_, 1e7);
+        plan = plan_elimination(state_, dual_, 1e7, any_cells);
       } else {
         plan.incumbent = values_of(plan.residual, state_.live, state_.known());
       }
@@ -189,7 +193,7 @@ void ascend(State& state, Dual& dual) {
 }
 
 bool try_elimination(State& state, const Dual& dual, double cells) {
-  Plan plan = plan_elimination(state, dual, 2e5);
+  Plan plan = plan_elimination(state, dual, 2e5, narrow(state) ? any_cells : cells);
   // Lists under the gap first, for a tenth of what the tables would cost: nothing else tells whether they are short.
   const double affordable = plan.cells > cells ? std::min(cells, most_in_vain) : plan.cells;
   if (plan.cells > worth_sparse && narrow(state) &&

@@ -1,12 +1,13 @@
 // Encoding. Per operator exactly one row literal is true; a label literal says that a slot uses a layout (the row
-// literal itself where only one row has the label). Per tensor and layout a request literal follows from the labels of
+// literal itself where only one row has the label). Operators that allow at least half of all combinations do without
+// row literals: their labels are free, and clauses forbid or price combinations. Per tensor and layout a request literal follows from the labels of
 // the uses. Conversions: the least cost of obtaining layout l from elsewhere is paid once when l is requested and not
 // produced; what a particular produced layout costs more is paid on top. Rows pay what they cost above the operator's
 // cheapest, so the search starts from the sum of cheapest rows.
 #include "compiler/solver/exact/search.hpp"
 
 #include <algorithm>
-#include <limits>
+#include <cstdlib>
 
 #include "compiler/solver/exact/core_guided.hpp"
 
@@ -52,21 +53,104 @@ class Encoding {
     if (rows.size() == 1) {
       return;
     }
+    if (!add_table(op, least)) {
+      add_rows(op, least);
+    }
+  }
+
+  // Operators that allow most combinations: a variable per label, a clause per combination that is forbidden or costs.
+  bool add_table(int op, Cost least) {
+    const auto rows = live_.rows(op);
+    const int begin = flat_.slot_begin[Flat::at(op)];
+    std::vector<std::vector<int>> labels;  // live ones, per slot
+    std::size_t cells = 1;
+    for (int s = 0; s < flat_.slots(op); ++s) {
+      labels.emplace_back();
+      for (int l = live_.label_begin[Flat::at(begin + s)];
+           l < live_.label_begin[Flat::at(begin + s) + 1]; ++l) {
+        if (live_.label_rows[Flat::at(l)] > 0) {
+          labels.back().push_back(l);
+        }
+      }
+      cells = std::min(cells * labels.back().size(), 2 * rows.size() + 1);
+    }
+    if (rows.size() < 3 || cells > 2 * rows.size()) {
+      return false;
+    }
+    std::vector<Cost> price(cells, infinity);
+    for (const int row : rows) {
+      std::size_t cell = 0;
+      for (std::size_t s = 0; s < labels.size(); ++s) {
+        const int label = live_.labels_of(op, row)[s];
+        cell = cell * labels[s].size() +
+               static_cast<std::size_t>(
+                   std::lower_bound(labels[s].begin(), labels[s].end(), label) - labels[s].begin());
+      }
+      price[cell] = std::min(price[cell], flat_.row_cost[Flat::at(row)] - least);
+    }
+    for (std::size_t s = 0; s < labels.size(); ++s) {
+      add_free_labels(labels[s], op, static_cast<int>(s));
+    }
+    for (std::size_t cell = 0; cell < cells; ++cell) {
+      std::vector<int> clause;
+      std::size_t rest = cell;
+      for (std::size_t s = labels.size(); s-- > 0;) {
+        const int label = labels[s][rest % labels[s].size()];
+        rest /= labels[s].size();
+        if (labels[s].size() > 1) {
+          clause.push_back(-label_literal_[Flat::at(label)]);
+        }
+      }
+      if (price[cell] > 0) {
+        pay(std::move(clause), price[cell]);
+      }
+    }
+    return true;
+  }
+
+  // Exactly one of the labels; two share a variable.
+  void add_free_labels(const std::vector<int>& labels, int op, int position) {
+    if (labels.size() == 1) {
+      return;
+    }
+    std::vector<int> literals;
+    for (const int label : labels) {
+      const bool other = labels.size() == 2 && literals.size() == 1;
+      literals.push_back(other ? -literals.front() : sat_.new_variable());
+      label_literal_[Flat::at(label)] = literals.back();
+      if (!state_.best.empty() &&
+          live_.labels_of(op, state_.best[Flat::at(op)])[position] == label) {
+        sat_.prefer(literals.back());
+      }
+    }
+    if (literals.size() > 2) {
+      sat_.add_clause(literals);
+      at_most_one(literals);
+    }
+  }
+
+  void add_rows(int op, Cost least) {
+    const auto rows = live_.rows(op);
     std::vector<int> some;
     for (const int row : rows) {
-      const int literal = sat_.new_variable();
+      const bool other = rows.size() == 2 && some.size() == 1;
+      const int literal = other ? -some.front() : sat_.new_variable();
       row_literal_[Flat::at(row)] = literal;
       some.push_back(literal);
       const Cost extra = flat_.row_cost[Flat::at(row)] - least;
       if (extra > 0) {
         sat_.add_soft(-literal, extra);
       }
-      if (!state_.best.empty()) {
-        sat_.prefer(state_.best[Flat::at(op)] == row ? literal : -literal);
+      if (!state_.best.empty() && state_.best[Flat::at(op)] == row) {
+        sat_.prefer(literal);
+      } else if (rows.size() > 2 && !state_.best.empty()) {
+        sat_.prefer(-literal);
       }
     }
-    sat_.add_clause(some);
-    at_most_one(some);
+    if (rows.size() > 2) {
+      sat_.add_clause(some);
+      at_most_one(some);
+    }
     const int begin = flat_.slot_begin[Flat::at(op)];
     for (int s = 0; s < flat_.slots(op); ++s) {
       add_labels(op, s, begin + s);
@@ -163,6 +247,9 @@ class Encoding {
 
   void add_tensor(int tensor) {
     const int producer = flat_.producer_slot[Flat::at(tensor)];
+    if (flat_.layouts[Flat::at(tensor)] == 2 && add_single_conversion(tensor, producer)) {
+      return;
+    }
     for (int l = 0; l < flat_.layouts[Flat::at(tensor)]; ++l) {
       const Truth produced = label_truth(producer, l);
       if (produced.certain) {
@@ -173,6 +260,35 @@ class Encoding {
         add_conversions(tensor, producer, l, produced, requested);
       }
     }
+  }
+
+  // Of two layouts one is produced, so one conversion at most is paid: both ways share a soft literal.
+  bool add_single_conversion(int tensor, int producer) {
+    const Cost price[] = {live_.convert(tensor, 1, 0), live_.convert(tensor, 0, 1)};
+    const Cost shared = std::min(price[0], price[1]);
+    for (int l = 0; l < 2; ++l) {
+      if (!label_truth(producer, l).possible || price[l] <= 0 || price[l] >= live_.big) {
+        return false;
+      }
+    }
+    const Truth requested[] = {request_truth(tensor, 0), request_truth(tensor, 1)};
+    const int paid = sat_.new_variable();
+    for (int l = 0; l < 2; ++l) {
+      if (!requested[l].possible) {
+        continue;
+      }
+      std::vector<int> clause{label_truth(producer, l).literal};
+      if (!requested[l].certain) {
+        clause.push_back(-requested[l].literal);
+      }
+      if (price[l] > shared) {
+        pay(clause, price[l] - shared);
+      }
+      clause.push_back(paid);
+      sat_.add_clause(clause);
+    }
+    sat_.add_soft(-paid, shared);
+    return true;
   }
 
   void add_conversions(int tensor, int producer, int l, const Truth& produced,
@@ -226,15 +342,27 @@ class Encoding {
     }
   }
 
+  // Whether a model chooses the row, or rows with its labels.
+  [[nodiscard]] bool holds(const std::vector<bool>& truth, int op, int row) const {
+    const auto is = [&](int literal) {
+      return literal == 0 || truth[Flat::at(std::abs(literal))] == (literal > 0);
+    };
+    bool labels = is(row_literal_[Flat::at(row)]);
+    for (int s = 0; s < flat_.slots(op) && labels; ++s) {
+      labels = is(label_literal_[Flat::at(live_.labels_of(op, row)[s])]);
+    }
+    return labels;
+  }
+
   // The assignment of a model, improved by local search, offered; returns the model's own cost.
   Cost take(const std::vector<bool>& truth) {
     LocalSearch found(flat_, &live_.row_alive);
     for (int op = 0; op < flat_.operators; ++op) {
       const auto rows = live_.rows(op);
-      int chosen = rows.front();
+      int chosen = -1;
       for (const int row : rows) {
-        const int literal = row_literal_[Flat::at(row)];
-        if (literal != 0 && truth[Flat::at(literal)]) {
+        if (holds(truth, op, row) &&
+            (chosen < 0 || flat_.row_cost[Flat::at(row)] < flat_.row_cost[Flat::at(chosen)])) {
           chosen = row;
         }
       }

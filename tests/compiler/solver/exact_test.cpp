@@ -223,7 +223,7 @@ TEST_CASE("a problem of equal layers is solved with shared bags to the same opti
   State state(problem, budget);
   state.offer(std::vector<int>(state.flat.row_begin.begin(), state.flat.row_begin.end() - 1),
               Proof::none);
-  const Plan plan = plan_elimination(state, Dual(state.live, 1), 0);
+  const Plan plan = plan_elimination(state, Dual(state.live, 1), 0, 1e12);
   Cost sum = 0;
   for (std::size_t i = 0; i < plan.parts.size(); ++i) {
     const Part& part = plan.parts[i];
@@ -297,7 +297,7 @@ TEST_CASE("lists under the gap and whole tables prove the same optimum of wide g
       dual.sweep();
     }
     State other = state;
-    const Plan plan = plan_elimination(state, dual, 1e6);
+    const Plan plan = plan_elimination(state, dual, 1e6, 1e12);
     REQUIRE(plan.cells > 2e6);
     eliminate_all(state, plan);
     CAPTURE(trial);

@@ -61,7 +61,7 @@ TEST_CASE("elimination without any bound or pruning before it agrees with brute 
     start_topologically(state.flat, search);
     state.offer(search, Proof::none);
     const exact::Dual dual(state.live, 1);
-    const exact::Plan plan = exact::plan_elimination(state, dual, 0);
+    const exact::Plan plan = exact::plan_elimination(state, dual, 0, 1e12);
     exact::eliminate_all(state, plan);
     CAPTURE(i);
     REQUIRE(state.upper == optimum(problem, "brute_force"));

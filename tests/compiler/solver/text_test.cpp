@@ -112,7 +112,9 @@ TEST_CASE("mistakes in an .ls file are named with their line") {
   CHECK(complaint(replaced(good, "o 0 0 2", "o 0 1 2")) == "p:4: output tensor 1 is outside 0..0");
   CHECK(complaint(replaced(good, "0 5\n", "0 5x\n")) == "p:5: cost '5x' is not a whole number");
   CHECK(complaint(good + "7") == "p:7: text after the last operator");
-  CHECK(parse_problem("ls 1\n1 1\nt 2 0 inf 4 0\no 0 0 2\n0 5\n1 inf\n", "p").tensors[TensorId(0)].convert(0, 1) == infinity);
+  CHECK(parse_problem("ls 1\n1 1\nt 2 0 inf 4 0\no 0 0 2\n0 5\n1 inf\n", "p")
+            .tensors[TensorId(0)]
+            .convert(0, 1) == infinity);
   CHECK(complaint("ls 1\n1 1\nt 2 0 3") == "p:3: the text ends too early");
   CHECK(complaint("ls 1\n999999999 1\n").starts_with("p:2: number of tensors"));
 }

@@ -26,8 +26,7 @@ class Checker {
     }
     for (const TensorId id : problem_.tensors.ids()) {
       if (producers_[id.index()] != 1) {
-        report(display_name(problem_, id),
-               fmt::format("tensor has {} producers instead of one", producers_[id.index()]));
+        report(id, fmt::format("tensor has {} producers instead of one", producers_[id.index()]));
       }
     }
     if (diagnostics_.empty()) {
@@ -40,73 +39,76 @@ class Checker {
   void report(std::string where, std::string what) {
     diagnostics_.push_back({std::move(where), std::move(what)});
   }
+  template <class Tag>
+  void report(Id<Tag> id, std::string what) {
+    report(display_name(problem_, id), std::move(what));
+  }
 
   void check_tensor(TensorId id) {
     const Tensor& tensor = problem_.tensors[id];
-    const std::string where = display_name(problem_, id);
     if (tensor.layouts < 1) {
-      report(where, "tensor has no layout");
+      report(id, "tensor has no layout");
       return;
     }
     const auto k = static_cast<std::size_t>(tensor.layouts);
     if (tensor.conversion.size() != k * k) {
-      report(where, fmt::format("conversion table has {} entries instead of {}",
-                                tensor.conversion.size(), k * k));
+      report(id, fmt::format("conversion table has {} entries instead of {}",
+                             tensor.conversion.size(), k * k));
       return;
     }
     for (std::size_t i = 0; i < k * k; ++i) {
       const Cost cost = tensor.conversion[i];
       if (cost < 0 || cost > infinity) {
-        report(where, fmt::format("conversion cost {} is outside [0, infinity]", cost));
+        report(id, fmt::format("conversion cost {} is outside [0, infinity]", cost));
       } else if (i % (k + 1) == 0 && cost != 0) {
-        report(where, fmt::format("conversion of layout {} to itself costs {} instead of 0",
-                                  i / (k + 1), cost));
+        report(id, fmt::format("conversion of layout {} to itself costs {} instead of 0",
+                               i / (k + 1), cost));
       }
     }
     if (!tensor.layout_names.empty() && tensor.layout_names.size() != k) {
-      report(where, "number of layout names differs from the number of layouts");
+      report(id, "number of layout names differs from the number of layouts");
     }
     if (!tensor.groups.empty() && tensor.groups.size() != k) {
-      report(where, "number of groups differs from the number of layouts");
+      report(id, "number of groups differs from the number of layouts");
     }
   }
 
   void check_operator(OperatorId id) {
     const Operator& op = problem_.operators[id];
-    const std::string where = display_name(problem_, id);
-    std::vector<TensorId> arguments = op.inputs;
+    std::vector<TensorId>& arguments = arguments_;
+    arguments.assign(op.inputs.begin(), op.inputs.end());
     arguments.push_back(op.output);
     for (const TensorId tensor : arguments) {
       if (!tensor.valid() || tensor.index() >= problem_.tensors.size()) {
-        report(where, "operator names a tensor that does not exist");
+        report(id, "operator names a tensor that does not exist");
         return;
       }
     }
     ++producers_[op.output.index()];
     if (op.rows.empty()) {
-      report(where, "operator has no row");
+      report(id, "operator has no row");
     }
     for (std::size_t r = 0; r < op.rows.size(); ++r) {
-      check_row(where, op.rows[r], r, arguments);
+      check_row(id, op.rows[r], r, arguments);
     }
   }
 
-  void check_row(const std::string& where, const Row& row, std::size_t index,
+  void check_row(OperatorId id, const Row& row, std::size_t index,
                  const std::vector<TensorId>& arguments) {
     if (row.layouts.size() != arguments.size()) {
-      report(where, fmt::format("row {} has {} layouts instead of {}", index, row.layouts.size(),
-                                arguments.size()));
+      report(id, fmt::format("row {} has {} layouts instead of {}", index, row.layouts.size(),
+                             arguments.size()));
       return;
     }
     for (std::size_t i = 0; i < arguments.size(); ++i) {
       if (row.layouts[i] < 0 || row.layouts[i] >= problem_.tensors[arguments[i]].layouts) {
-        report(where, fmt::format("row {} uses layout {} of tensor {}, which has {} layouts", index,
-                                  row.layouts[i], display_name(problem_, arguments[i]),
-                                  problem_.tensors[arguments[i]].layouts));
+        report(id, fmt::format("row {} uses layout {} of tensor {}, which has {} layouts", index,
+                               row.layouts[i], display_name(problem_, arguments[i]),
+                               problem_.tensors[arguments[i]].layouts));
       }
     }
     if (row.cost < 0 || row.cost > infinity) {
-      report(where, fmt::format("cost {} of row {} is outside [0, infinity]", row.cost, index));
+      report(id, fmt::format("cost {} of row {} is outside [0, infinity]", row.cost, index));
     }
   }
 
@@ -140,6 +142,7 @@ class Checker {
 
   const Problem& problem_;
   std::vector<int> producers_;
+  std::vector<TensorId> arguments_;  // of the operator looked at
   std::vector<Diagnostic> diagnostics_;
 };
 
@@ -153,9 +156,17 @@ CostParts cost_parts(const Problem& problem, const Assignment& assignment) {
   systole::check(assignment.row.size() == problem.operators.size(),
                  "an assignment has one row per operator");
   CostParts parts;
+  std::vector<std::size_t> begin;  // per tensor: where its layouts start in `requested`
+  begin.reserve(problem.tensors.size());
+  std::size_t layouts = 0;
+  for (const Tensor& tensor : problem.tensors) {
+    begin.push_back(layouts);
+    layouts += static_cast<std::size_t>(tensor.layouts);
+  }
+  std::vector<char> requested(layouts, 0);
   IdVector<TensorId, int> produced(problem.tensors.size(), 0);
-  IdVector<TensorId, std::vector<bool>> requested(problem.tensors.size());
-  for (const OperatorId id : problem.operators.ids()) {
+  for (std::size_t o = 0; o < problem.operators.size(); ++o) {
+    const OperatorId id(o);
     const Operator& op = problem.operators[id];
     const int chosen = assignment.row[id];
     systole::check(chosen >= 0 && static_cast<std::size_t>(chosen) < op.rows.size(),
@@ -164,16 +175,15 @@ CostParts cost_parts(const Problem& problem, const Assignment& assignment) {
     parts.rows = add(parts.rows, row.cost);
     produced[op.output] = row.layouts.back();
     for (std::size_t i = 0; i < op.inputs.size(); ++i) {
-      std::vector<bool>& wanted = requested[op.inputs[i]];
-      wanted.resize(static_cast<std::size_t>(problem.tensors[op.inputs[i]].layouts));
-      wanted[static_cast<std::size_t>(row.layouts[i])] = true;
+      requested[begin[op.inputs[i].index()] + static_cast<std::size_t>(row.layouts[i])] = 1;
     }
   }
-  for (const TensorId id : problem.tensors.ids()) {
-    for (std::size_t layout = 0; layout < requested[id].size(); ++layout) {
-      if (requested[id][layout] && static_cast<int>(layout) != produced[id]) {
-        parts.conversions = add(
-            parts.conversions, problem.tensors[id].convert(produced[id], static_cast<int>(layout)));
+  for (std::size_t t = 0; t < problem.tensors.size(); ++t) {
+    const Tensor& tensor = problem.tensors[TensorId(t)];
+    const int from = produced[TensorId(t)];
+    for (int layout = 0; layout < tensor.layouts; ++layout) {
+      if (requested[begin[t] + static_cast<std::size_t>(layout)] != 0 && layout != from) {
+        parts.conversions = add(parts.conversions, tensor.convert(from, layout));
         ++parts.conversion_count;
       }
     }

@@ -62,7 +62,10 @@ Plan plan_elimination(const State& state, const Dual& dual, double enough, doubl
     if (plan.orders.back().variables.size() != part.variables.size()) {
       continue;  // there is no order, or the clock ran out
     }
-    plan.bytes += bytes_needed(part.network, plan.orders.back(), table_bytes_per_cell);
+    // Small ones are not worth looking into: no more than all their tables at once.
+    plan.bytes += plan.orders.back().cells <= worth_comparing
+                      ? 2 * table_bytes_per_cell * plan.orders.back().cells
+                      : bytes_needed(part.network, plan.orders.back(), table_bytes_per_cell);
   }
   return plan;
 }

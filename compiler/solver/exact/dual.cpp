@@ -9,6 +9,16 @@ namespace {
 // Marks layouts a slot cannot take. Far above every reduced cost, and small enough to be added up a few times.
 constexpr Cost forbidden = Cost{1} << 58;
 
+// Most slack goes to one neighbour, and divisions are slow.
+constexpr Cost share_of(Cost slack, Cost neighbours) {
+  return neighbours == 1 ? slack : slack / neighbours;
+}
+
+// Sums with `forbidden` stay far above all others, whatever is added to it.
+constexpr bool possible(Cost marginal) {
+  return marginal < forbidden / 2;
+}
+
 }  // namespace
 
 Dual::Dual(const Live& live, Cost scale)
@@ -24,6 +34,11 @@ void Dual::refresh() {
   compact_layouts_.clear();
   compact_conversion_.clear();
   set_cost_.clear();
+  for (std::size_t label = 0; label < phi_.size(); ++label) {
+    if (live_.label_rows[label] == 0) {
+      phi_[label] = -forbidden;
+    }
+  }
   for (int tensor = 0; tensor < flat_.tensors; ++tensor) {
     build_shape(tensor);
   }
@@ -116,7 +131,7 @@ void Dual::op_forward(int op) {
   }
   for (std::size_t l = 0; l < k; ++l) {
     if (use_marginal_[l] < forbidden) {
-      phi_[Flat::at(base) + l] -= (use_marginal_[l] - least) / share;
+      phi_[Flat::at(base) + l] -= share_of(use_marginal_[l] - least, share);
     }
   }
 }
@@ -142,37 +157,36 @@ void Dual::op_backward(int op) {
   }
   for (std::size_t l = 0; l < labels; ++l) {
     if (use_marginal_[l] < forbidden) {
-      phi_[Flat::at(first) + l] -= (use_marginal_[l] - least) / inputs;
+      phi_[Flat::at(first) + l] -= share_of(use_marginal_[l] - least, inputs);
     }
   }
 }
 
 void Dual::load_producer(int tensor, const TensorShape& shape) {
-  const int slot = flat_.producer_slot[Flat::at(tensor)];
-  const int base = live_.label_begin[Flat::at(slot)];
+  const Cost* phi =
+      phi_.data() + live_.label_begin[Flat::at(flat_.producer_slot[Flat::at(tensor)])];
+  const int* layouts = compact_layouts_.data() + shape.layouts;
   producer_cost_.resize(Flat::at(shape.count));
-  for (int a = 0; a < shape.count; ++a) {
-    const int layout = compact_layouts_[shape.layouts + Flat::at(a)];
-    producer_cost_[Flat::at(a)] =
-        live_.label_rows[Flat::at(base + layout)] > 0 ? -phi_[Flat::at(base + layout)] : forbidden;
+  for (std::size_t a = 0; a < producer_cost_.size(); ++a) {
+    producer_cost_[a] = -phi[layouts[a]];
   }
 }
 
 void Dual::load_uses(int tensor, const TensorShape& shape) {
   const auto uses = flat_.uses_of(tensor);
   const auto k = Flat::at(shape.count);
+  const int* layouts = compact_layouts_.data() + shape.layouts;
   use_cost_.resize(uses.size() * k);
-  for (std::size_t u = 0; u < uses.size(); ++u) {
-    const int base = live_.label_begin[Flat::at(uses[u])];
+  Cost* out = use_cost_.data();
+  for (const int use : uses) {
+    const Cost* phi = phi_.data() + live_.label_begin[Flat::at(use)];
     for (std::size_t a = 0; a < k; ++a) {
-      const int label = base + compact_layouts_[shape.layouts + a];
-      use_cost_[u * k + a] =
-          live_.label_rows[Flat::at(label)] > 0 ? -phi_[Flat::at(label)] : forbidden;
+      *out++ = -phi[layouts[a]];
     }
   }
 }
 
-Cost Dual::tensor_marginals(int tensor) {
+Cost Dual::tensor_marginals(int tensor, Want want) {
   const TensorShape& shape = shape_[Flat::at(tensor)];
   load_producer(tensor, shape);
   load_uses(tensor, shape);
@@ -190,40 +204,48 @@ Cost Dual::tensor_marginals(int tensor) {
       producer_marginal_ = producer_cost_;
       return *std::min_element(producer_cost_.begin(), producer_cost_.end());
     case Kind::pair:
-      return pair_marginals(tensor, shape);
+      return pair_marginals(shape, want);
     case Kind::sets:
-      return set_marginals(tensor, shape);
+      return set_marginals(tensor, shape, want);
     case Kind::shares:
       return share_marginals(tensor, shape);
   }
   return 0;
 }
 
-Cost Dual::pair_marginals(int /*tensor*/, const TensorShape& shape) {
+Cost Dual::pair_marginals(const TensorShape& shape, Want want) {
   const auto k = Flat::at(shape.count);
   const Cost* conversion = compact_conversion_.data() + shape.conversion;
-  producer_marginal_.assign(k, forbidden);
-  use_marginal_.assign(k, forbidden);
   Cost least = forbidden;
-  for (std::size_t p = 0; p < k; ++p) {
-    if (producer_cost_[p] >= forbidden) {
-      continue;
+  if (want != Want::uses) {
+    producer_marginal_.assign(k, forbidden);
+    for (std::size_t p = 0; p < k; ++p) {
+      Cost best = forbidden;
+      for (std::size_t u = 0; u < k; ++u) {
+        best = std::min(best, use_cost_[u] + conversion[p * k + u]);
+      }
+      producer_marginal_[p] = producer_cost_[p] + best;
+      least = std::min(least, producer_marginal_[p]);
     }
-    for (std::size_t u = 0; u < k; ++u) {
-      const Cost cost = producer_cost_[p] + use_cost_[u] + conversion[p * k + u];
-      if (use_cost_[u] < forbidden) {
-        producer_marginal_[p] = std::min(producer_marginal_[p], cost);
-        use_marginal_[u] = std::min(use_marginal_[u], cost);
+  }
+  if (want == Want::uses || want == Want::all) {
+    use_marginal_.assign(k, forbidden);
+    for (std::size_t p = 0; p < k; ++p) {
+      for (std::size_t u = 0; u < k; ++u) {
+        use_marginal_[u] = std::min(use_marginal_[u], producer_cost_[p] + conversion[p * k + u]);
       }
     }
-    least = std::min(least, producer_marginal_[p]);
+    for (std::size_t u = 0; u < k; ++u) {
+      use_marginal_[u] += use_cost_[u];
+      least = std::min(least, use_marginal_[u]);
+    }
   }
   return least;
 }
 
 // A ranges over sets of available layouts. head(A) is the cheapest producer for it, least_u(A) the cheapest layout in
 // A for use u, and every marginal is a minimum over sets of head + sum of least.
-Cost Dual::set_marginals(int tensor, const TensorShape& shape) {
+Cost Dual::set_marginals(int tensor, const TensorShape& shape, Want want) {
   const auto k = Flat::at(shape.count);
   const std::size_t sets = std::size_t{1} << static_cast<unsigned>(k);
   const std::size_t uses = flat_.uses_of(tensor).size();
@@ -258,7 +280,7 @@ Cost Dual::set_marginals(int tensor, const TensorShape& shape) {
     }
     const Cost total = head + set_sum_[set];
     best = std::min(best, total);
-    for (std::size_t u = 0; u < uses; ++u) {
+    for (std::size_t u = 0; u < uses && (want == Want::uses || want == Want::all); ++u) {
       const Cost rest = total - set_least_[u * sets + set];
       for (std::size_t bits = set; bits != 0; bits &= bits - 1) {
         const auto l = static_cast<std::size_t>(std::countr_zero(bits));
@@ -313,16 +335,16 @@ void Dual::tensor_forward(int tensor) {
   if (shape.kind == Kind::unused || shape.kind == Kind::constant) {
     return;
   }
-  const Cost least = tensor_marginals(tensor);
+  const Cost least = tensor_marginals(tensor, Want::uses);
   const auto uses = flat_.uses_of(tensor);
   const auto k = Flat::at(shape.count);
   for (std::size_t u = 0; u < uses.size(); ++u) {
     const int base = live_.label_begin[Flat::at(uses[u])];
     for (std::size_t a = 0; a < k; ++a) {
       const Cost marginal = use_marginal_[u * k + a];
-      if (marginal < forbidden) {
+      if (possible(marginal)) {
         phi_[Flat::at(base + compact_layouts_[shape.layouts + a])] +=
-            (marginal - least) / static_cast<Cost>(uses.size());
+            share_of(marginal - least, static_cast<Cost>(uses.size()));
       }
     }
   }
@@ -333,14 +355,14 @@ void Dual::tensor_backward(int tensor) {
   if (shape.kind == Kind::constant) {
     return;
   }
-  const Cost least = tensor_marginals(tensor);
+  const Cost least = tensor_marginals(tensor, Want::producer);
   const auto share = static_cast<Cost>(std::max<std::size_t>(1, flat_.uses_of(tensor).size()));
   const int base = live_.label_begin[Flat::at(flat_.producer_slot[Flat::at(tensor)])];
   for (int a = 0; a < shape.count; ++a) {
     const Cost marginal = producer_marginal_[Flat::at(a)];
-    if (marginal < forbidden) {
+    if (possible(marginal)) {
       phi_[Flat::at(base + compact_layouts_[shape.layouts + Flat::at(a)])] +=
-          (marginal - least) / share;
+          share_of(marginal - least, share);
     }
   }
 }
@@ -362,7 +384,7 @@ Cost Dual::scaled_bound() {
     sum += op_minimum(op);
   }
   for (int tensor = 0; tensor < flat_.tensors; ++tensor) {
-    sum += tensor_marginals(tensor);
+    sum += tensor_marginals(tensor, Want::least);
   }
   return sum;
 }

@@ -39,6 +39,7 @@ class Dual {
 
  private:
   enum class Kind : std::uint8_t { constant, unused, pair, sets, shares };
+  enum class Want : std::uint8_t { least, producer, uses, all };  // which marginals to compute
   struct TensorShape {
     Kind kind = Kind::constant;
     int count = 0;            // live layouts
@@ -51,10 +52,10 @@ class Dual {
   Cost op_minimum(int op) const;
   void op_forward(int op);
   void op_backward(int op);
-  // Fills producer_marginal_ and use_marginal_ of the tensor over its live layouts; returns the minimum.
-  Cost tensor_marginals(int tensor);
-  Cost pair_marginals(int tensor, const TensorShape& shape);
-  Cost set_marginals(int tensor, const TensorShape& shape);
+  // Fills producer_marginal_ and use_marginal_ of the tensor over its live layouts, as wanted; returns the minimum.
+  Cost tensor_marginals(int tensor, Want want);
+  Cost pair_marginals(const TensorShape& shape, Want want);
+  Cost set_marginals(int tensor, const TensorShape& shape, Want want);
   Cost share_marginals(int tensor, const TensorShape& shape);
   void load_uses(int tensor, const TensorShape& shape);
   void tensor_forward(int tensor);
@@ -66,14 +67,15 @@ class Dual {
   const Live& live_;
   const Flat& flat_;
   Cost scale_;
-  std::vector<Cost> phi_;  // per label
+  std::vector<Cost>
+      phi_;  // per label; minus forbidden where dead, so that the tensors' side never takes it
   std::vector<TensorShape> shape_;
   std::vector<int> compact_layouts_;
   std::vector<Cost> compact_conversion_;
   std::vector<Cost> set_cost_;
   // Scratch of one tensor: minus phi, and marginals, over live layouts (uses one after another).
   std::vector<Cost> producer_cost_, use_cost_, producer_marginal_, use_marginal_;
-  std::vector<Cost> set_least_, set_sum_, set_head_;
+  std::vector<Cost> set_least_, set_sum_;
 };
 
 }  // namespace systole::solver::exact

@@ -14,7 +14,7 @@ void Dual::round(LocalSearch& search) {
     const int slot = flat_.slot_begin[Flat::at(op)] + inputs;
     const int tensor = flat_.slot_tensor[Flat::at(slot)];
     const TensorShape& shape = shape_[Flat::at(tensor)];
-    tensor_marginals(tensor);
+    tensor_marginals(tensor, Want::producer);
     expected.assign(Flat::at(flat_.layouts[Flat::at(tensor)]), infinity);
     for (int a = 0; a < shape.count; ++a) {
       const int layout = compact_layouts_[shape.layouts + Flat::at(a)];
@@ -55,7 +55,7 @@ std::int64_t Dual::prune(Live& live, Cost upper) {
     if (shape.kind == Kind::constant) {
       continue;
     }
-    const Cost least = tensor_marginals(tensor);
+    const Cost least = tensor_marginals(tensor, Want::all);
     judge(flat_.producer_slot[Flat::at(tensor)], shape, producer_marginal_.data(), least);
     const auto uses = flat_.uses_of(tensor);
     for (std::size_t u = 0; u < uses.size(); ++u) {

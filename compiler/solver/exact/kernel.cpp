@@ -47,8 +47,8 @@ template <class T>
       for (int f = 0; f < run.factors; ++f) {
         const T* __restrict table = run.vectors[f * run.values + x] + begin;
         for (std::size_t i = 0; i < n; ++i) {
-          // Capped at every step: any number of tables may be added up.
-          sum[i] = f == 0 ? table[i] + first : std::min<T>(sum[i], run.cap + run.mask) + table[i];
+          // Capped at every step: any number of tables may be added up. The low bits stay x.
+          sum[i] = f == 0 ? table[i] + first : std::min<T>(sum[i], run.cap + x) + table[i];
         }
       }
       for (std::size_t i = 0; i < n; ++i) {

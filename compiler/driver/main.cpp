@@ -9,6 +9,7 @@
 
 #include "compiler/driver/commands.hpp"
 #include "isa/base/error.hpp"
+#include "isa/base/heap.hpp"
 
 namespace {
 
@@ -245,6 +246,7 @@ void expect_subcommand(const CLI::App& app, int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  systole::prefer_large_pages();
   CLI::App app{"Systole: layout selection, compilation and simulation for a systolic-array core",
                "systole"};
   app.set_version_flag("--version", SYSTOLE_VERSION);

@@ -11,6 +11,7 @@
 #include "compiler/solver/strategy.hpp"
 #include "compiler/solver/text.hpp"
 #include "isa/base/error.hpp"
+#include "isa/base/heap.hpp"
 
 namespace {
 
@@ -67,6 +68,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  systole::prefer_large_pages();
   try {
     return run(argc, argv);
   } catch (const Error& error) {

@@ -45,21 +45,29 @@ Cost Plan::cap(const Part& part) const {
   return sum;
 }
 
-Plan plan_elimination(const State& state, const Dual& dual, double enough, double most) {
+Plan plan_elimination(State& state, const Dual& dual, double enough, double most) {
   Plan plan;
   plan.residual = residual_of(state.live, &dual);
   plan.incumbent = values_of(plan.residual, state.live, state.known());
   plan.scale = dual.scale();
   plan.parts = split(plan.residual.network);
-  for (const Part& part : plan.parts) {
-    plan.orders.push_back(best_order(
-        part.network,
-        {sweep_order(part, plan.residual.time_forward),
-         sweep_order(part, plan.residual.time_backward)},
-        std::max(enough, cells_per_variable * static_cast<double>(part.variables.size())), most,
-        state.clock));
+  const std::size_t rows = state.live_rows();
+  const bool known = state.orders_rows == rows && state.orders.size() == plan.parts.size();
+  for (std::size_t i = 0; i < plan.parts.size(); ++i) {
+    const Part& part = plan.parts[i];
+    const std::size_t variables = part.variables.size();
+    if (known && state.orders[i].variables.size() == variables) {
+      plan.orders.push_back(state.orders[i]);
+    } else {
+      plan.orders.push_back(
+          best_order(part.network,
+                     {sweep_order(part, plan.residual.time_forward),
+                      sweep_order(part, plan.residual.time_backward)},
+                     std::max(enough, cells_per_variable * static_cast<double>(variables)), most,
+                     state.clock));
+    }
     plan.cells += plan.orders.back().cells;
-    if (plan.orders.back().variables.size() != part.variables.size()) {
+    if (plan.orders.back().variables.size() != variables) {
       continue;  // there is no order, or the clock ran out
     }
     // Small ones are not worth looking into: no more than all their tables at once.
@@ -67,6 +75,8 @@ Plan plan_elimination(const State& state, const Dual& dual, double enough, doubl
                       ? 2 * table_bytes_per_cell * plan.orders.back().cells
                       : bytes_needed(part.network, plan.orders.back(), table_bytes_per_cell);
   }
+  state.orders = plan.orders;
+  state.orders_rows = rows;
   return plan;
 }
 

@@ -28,7 +28,7 @@ struct Plan {
 
 // enough, most: stop looking for better orders below so many cells per part, and for any above. Needs an assignment in
 // state (best or trial). Cells are infinite when a part has no order.
-Plan plan_elimination(const State& state, const Dual& dual, double enough, double most);
+Plan plan_elimination(State& state, const Dual& dual, double enough, double most);
 
 // Eliminates every part and offers the optimum; the state is closed afterwards. False when the clock ran out first.
 bool eliminate_all(State& state, Plan plan);

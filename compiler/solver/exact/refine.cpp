@@ -66,7 +66,7 @@ class Refinement {
   void run() {
     double group = first_group;
     Cost last_lower = 0;
-    std::size_t last_rows = live_rows();
+    std::size_t last_rows = state_.live_rows();
     Plan plan = plan_elimination(state_, dual_, 1e7, any_cells);
     for (std::uint64_t round = 1; !state_.stopped() && work_ < limit_; ++round) {
       neighbourhoods(plan, round, cells_per_round);
@@ -86,8 +86,8 @@ class Refinement {
       if (state_.stopped()) {
         return;
       }
-      if (live_rows() != last_rows || round <= 4) {
-        last_rows = live_rows();
+      if (state_.live_rows() != last_rows || round <= 4) {
+        last_rows = state_.live_rows();
         plan = plan_elimination(state_, dual_, 1e7, any_cells);
       } else {
         plan.incumbent = values_of(plan.residual, state_.live, state_.known());
@@ -96,14 +96,6 @@ class Refinement {
   }
 
  private:
-  [[nodiscard]] std::size_t live_rows() const {
-    std::size_t rows = 0;
-    for (const int count : state_.live.count) {
-      rows += static_cast<std::size_t>(count);
-    }
-    return rows;
-  }
-
   void neighbourhoods(const Plan& plan, std::uint64_t seed, std::int64_t cells) {
     std::vector<int> values = plan.incumbent;
     std::size_t variables = 0;

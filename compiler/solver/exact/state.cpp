@@ -1,6 +1,7 @@
 #include "compiler/solver/exact/state.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace systole::solver::exact {
 namespace {
@@ -50,6 +51,11 @@ bool State::offer(const LocalSearch& search, Proof how) {
     rows.push_back(search.row(op));
   }
   return offer(rows, how);
+}
+
+std::size_t State::live_rows() const {
+  return std::accumulate(live.count.begin(), live.count.end(), std::size_t{0},
+                         [](std::size_t sum, int count) { return sum + Flat::at(count); });
 }
 
 void State::count(std::string_view name, std::int64_t value) {

@@ -9,6 +9,7 @@
 
 #include "compiler/solver/exact/clock.hpp"
 #include "compiler/solver/exact/live.hpp"
+#include "compiler/solver/exact/order.hpp"
 #include "compiler/solver/local_search.hpp"
 #include "compiler/solver/strategy.hpp"
 
@@ -32,6 +33,10 @@ struct State {
   Proof proof = Proof::none;
   std::vector<Counter> counters;
   std::string note;
+  // Elimination orders of the parts of what is left, and with how many live rows they were found: rows only die, so the
+  // same number is the same network.
+  std::vector<Order> orders;
+  std::size_t orders_rows = 0;
 
   // Nothing is left to prove: the bound meets the cost, or exceeds every finite total.
   [[nodiscard]] bool closed() const { return lower >= std::min(upper, live.big); }
@@ -43,6 +48,7 @@ struct State {
   bool offer(const LocalSearch& search, Proof how);
   // Rows to start from: best, or trial.
   [[nodiscard]] const std::vector<int>& known() const { return best.empty() ? trial : best; }
+  [[nodiscard]] std::size_t live_rows() const;
   void count(std::string_view name, std::int64_t value);  // adds to a counter
   Result result();
 };

@@ -12,6 +12,10 @@
 // a few times as large as they need, and loads keep below the lasting ones: a load can run ahead
 // until it needs bytes of a computed value, which comes and goes only with the computation.
 //
+// Lasting buffers may take turns as well, in more room than they need at one moment: what makes the
+// next one need not wait for the last reader of the one before. That leaves less to loads that run
+// ahead; which of the two counts for more, the caller finds out.
+//
 // Bytes reused late are bytes scattered; where that leaves no hole for a buffer, the placement
 // starts over more compactly: passing buffers by first fit, then the lasting ones by decreasing
 // size, then all of them so. What does not fit even then is the user's Error, with the operator,
@@ -143,6 +147,40 @@ class FreeSpace {
 };
 using Interval = FreeSpace::Interval;
 
+// When the bytes of a memory were last in use, as a step function of their place.
+class Recency {
+ public:
+  void set(std::int64_t begin, std::int64_t end, std::int64_t since) {
+    add_edges(begin, end);
+    for (auto it = steps_.find(begin); it != steps_.end() && it->first < end; ++it) {
+      it->second = since;
+    }
+  }
+  void add_edges(std::int64_t begin, std::int64_t end) {
+    for (const std::int64_t edge : {begin, end}) {
+      steps_.emplace(edge, std::prev(steps_.upper_bound(edge))->second);
+    }
+  }
+  [[nodiscard]] std::int64_t latest(std::int64_t begin, std::int64_t end) const {
+    std::int64_t most = -1;
+    for (auto it = std::prev(steps_.upper_bound(begin)); it != steps_.end() && it->first < end;
+         ++it) {
+      most = std::max(most, it->second);
+    }
+    return most;
+  }
+  [[nodiscard]] std::vector<std::int64_t> edges() const {
+    std::vector<std::int64_t> out;
+    for (const auto& [edge, since] : steps_) {
+      out.push_back(edge);
+    }
+    return out;
+  }
+
+ private:
+  std::map<std::int64_t, std::int64_t> steps_{{0, -1}};  // from here on: the last use
+};
+
 enum class Effort : std::uint8_t { rotate, first_fit, lasting_by_size, all_by_size };
 constexpr std::size_t most_by_size = 20000;  // buffers: packing is quadratic
 
@@ -154,6 +192,8 @@ struct Zone {
 };
 constexpr std::int64_t computed_turns = 4;  // zone of computed buffers: so often their live bytes,
 constexpr std::int64_t computed_share = 4;  // but twice, or at most this part of the memory
+constexpr std::int64_t lasting_share =
+    60;  // percent of the memory that lasting ones may take in turn
 
 struct Failure {
   BufferId buffer;
@@ -163,13 +203,14 @@ struct Failure {
 class Placement {
  public:
   Placement(const TileProgram& program, const IdVector<BufferId, Life>& lives, isa::Space space,
-            std::int64_t limit, std::int64_t unit, Effort effort)
+            std::int64_t limit, std::int64_t unit, Effort effort, int lasting_turns)
       : program_(program),
         lives_(lives),
         space_(space),
         limit_(limit / unit * unit),
         unit_(unit),
         effort_(effort),
+        lasting_turns_(lasting_turns),
         free_since_(static_cast<std::size_t>(limit_ / unit_), -1) {}
 
   [[nodiscard]] std::optional<Failure> place(IdVector<BufferId, std::int64_t>& offsets,
@@ -212,15 +253,12 @@ class Placement {
     }
   }
 
-  // The most bytes of computed passing buffers that live at one moment.
-  [[nodiscard]] std::int64_t computed_peak() const {
+  // The most bytes of these buffers (in order of first access) that live at one moment.
+  [[nodiscard]] std::int64_t peak_of(const std::vector<BufferId>& buffers) const {
     std::multimap<std::int64_t, std::int64_t> ends;  // bytes by last access
     std::int64_t live = 0;
     std::int64_t most = 0;
-    for (const BufferId id : order_) {
-      if (lasting(id) || life(id).loaded) {
-        continue;
-      }
+    for (const BufferId id : buffers) {
       while (!ends.empty() && ends.begin()->first < life(id).begin) {
         live -= ends.begin()->second;
         ends.erase(ends.begin());
@@ -230,6 +268,14 @@ class Placement {
       ends.emplace(life(id).end, room(id));
     }
     return most;
+  }
+
+  // Of computed passing buffers.
+  [[nodiscard]] std::int64_t computed_peak() const {
+    std::vector<BufferId> computed;
+    std::ranges::copy_if(order_, std::back_inserter(computed),
+                         [this](BufferId id) { return !lasting(id) && !life(id).loaded; });
+    return peak_of(computed);
   }
 
   // Zones of computed and of loaded buffers; one for all if there is but one kind, or if two
@@ -246,25 +292,54 @@ class Placement {
     zones_[1].begin = zones_[1].cursor = zones_[0].end;
   }
 
-  // Lasting buffers one after another as they appear, each as high as it goes.
+  // Lasting buffers one after another as they appear, each as high as it goes; or in turns, where
+  // bytes have been out of use for longest.
   std::optional<Failure> drop_lasting(IdVector<BufferId, std::int64_t>& offsets) {
     FreeSpace space(limit_);
     std::multimap<std::int64_t, BufferId> ends;
+    Recency recency;
+    const std::int64_t floor = std::max(limit_ - lasting_turns_ * peak_of(lasting_),
+                                        limit_ - limit_ * lasting_share / 100);
     for (const BufferId id : lasting_) {
       while (!ends.empty() && ends.begin()->first < life(id).begin) {
         const BufferId dead = ends.begin()->second;
         space.give(offsets[dead], offsets[dead] + room(dead));
+        recency.set(offsets[dead], offsets[dead] + room(dead), life(dead).end);
         ends.erase(ends.begin());
       }
-      const std::optional<std::int64_t> at = space.highest(room(id));
+      std::optional<std::int64_t> at = space.highest(room(id));
       if (!at) {
         return Failure{id, life(id).begin};
       }
+      if (lasting_turns_ > 0 && effort_ == Effort::rotate) {
+        at = longest_unused(space, recency, id, *at, floor);
+      }
       offsets[id] = *at;
       space.take(*at, *at + room(id));
+      recency.add_edges(*at, *at + room(id));
       ends.emplace(life(id).end, id);
     }
     return std::nullopt;
+  }
+
+  // The place below an edge of others, not under `floor`, that has been out of use for longest; of
+  // several the highest. `best`: where it goes otherwise.
+  [[nodiscard]] std::int64_t longest_unused(const FreeSpace& space, const Recency& recency,
+                                            BufferId id, std::int64_t best,
+                                            std::int64_t floor) const {
+    std::int64_t best_since = recency.latest(best, best + room(id));
+    for (const std::int64_t top : recency.edges()) {
+      const std::int64_t at = top - room(id);
+      if (at < floor || space.lowest(room(id), at, at + 1, {}) != at) {
+        continue;
+      }
+      const std::int64_t since = recency.latest(at, top);
+      if (since < best_since || (since == best_since && at > best)) {
+        best = at;
+        best_since = since;
+      }
+    }
+    return best;
   }
 
   // Lasting buffers by decreasing size, each at the highest place free for its whole life.
@@ -394,6 +469,7 @@ class Placement {
   std::int64_t limit_;
   std::int64_t unit_;
   Effort effort_;
+  int lasting_turns_;
   std::vector<std::int64_t> free_since_;  // of PSUM's banks: the last instruction that used them
   std::array<Zone, 2> zones_;
   std::vector<BufferId> order_;
@@ -424,7 +500,7 @@ class Placement {
 
 }  // namespace
 
-Allocation allocate(const TileProgram& program, const isa::Machine& machine) {
+Allocation allocate(const TileProgram& program, const isa::Machine& machine, int lasting_turns) {
   const IdVector<BufferId, Life> lives = lives_of(program);
   Allocation allocation;
   allocation.offsets.resize(program.buffers.size(), 0);
@@ -436,7 +512,8 @@ Allocation allocate(const TileProgram& program, const isa::Machine& machine) {
          {Effort::rotate, Effort::first_fit, Effort::lasting_by_size, Effort::all_by_size}) {
       peak = 0;
       const std::optional<Failure> now =
-          Placement(program, lives, space, limit, unit, effort).place(allocation.offsets, peak);
+          Placement(program, lives, space, limit, unit, effort, lasting_turns)
+              .place(allocation.offsets, peak);
       if (!now) {
         return peak;
       }

@@ -85,12 +85,13 @@ void place(isa::Operation& operation, const std::vector<BufferId>& buffers,
 
 class Scheduler {
  public:
-  Scheduler(const TileProgram& tiles, const Allocation& allocation, const isa::Machine& machine)
+  Scheduler(const TileProgram& tiles, const Allocation& allocation, const isa::Machine& machine,
+            Sequence sequence)
       : tiles_(tiles),
         allocation_(allocation),
         machine_(machine),
         rings_(rings_of(machine)),
-        sequence_(choose_sequence(tiles, allocation, machine)),
+        sequence_(std::move(sequence)),
         dependences_(tiles, allocation, sequence_.order),
         synchronizer_(isa::engine_count + rings_.count()) {}
 
@@ -158,7 +159,27 @@ class Scheduler {
 
 isa::Program schedule(const TileProgram& program, const Allocation& allocation,
                       const isa::Machine& machine) {
-  return Scheduler(program, allocation, machine).run();
+  return Scheduler(program, allocation, machine, choose_sequence(program, allocation, machine))
+      .run();
+}
+
+Scheduled allocate_and_schedule(const TileProgram& program, const isa::Machine& machine) {
+  constexpr int most_turns = 2;
+  Scheduled out;
+  Sequence best;
+  for (int turns = 0; turns <= most_turns; ++turns) {
+    Allocation allocation = allocate(program, machine, turns);
+    if (turns > 0 && allocation.offsets == out.allocation.offsets) {
+      continue;
+    }
+    Sequence sequence = choose_sequence(program, allocation, machine);
+    if (turns == 0 || sequence.end < best.end) {
+      out.allocation = std::move(allocation);
+      best = std::move(sequence);
+    }
+  }
+  out.program = Scheduler(program, out.allocation, machine, std::move(best)).run();
+  return out;
 }
 
 }  // namespace systole::lower

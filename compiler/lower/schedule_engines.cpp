@@ -13,6 +13,7 @@ constexpr std::int64_t overhead = 60;       // cycles of opening an access that 
 constexpr std::int64_t gpsimd_start = 150;  // cycles
 constexpr std::int64_t dma_bytes_per_ktick = 48000;  // all engines together
 constexpr std::int64_t dma_ticks_per_row = 22;       // descriptors, all engines together
+constexpr std::int64_t descriptor_bytes = 2048;      // neighbouring rows share one up to this
 
 struct Shape {
   std::int64_t elements = 0;  // of the largest operand, per partition
@@ -51,6 +52,18 @@ isa::Activation activation_on(const isa::Access& in, const isa::Access& out,
   activation.out = out;
   activation.function = function;
   return activation;
+}
+
+// Rows, of which those that are neighbours in HBM share a descriptor up to its size.
+std::int64_t descriptors(const isa::Dma& dma, std::int64_t bytes) {
+  const std::int64_t rows = isa::rows(dma.source, dma.destination);
+  const bool load = dma.source.space == isa::Space::hbm;
+  const isa::DmaAccess& memory = load ? dma.source : dma.destination;
+  if (rows == 0 || memory.space != isa::Space::hbm) {
+    return rows;
+  }
+  const std::int64_t run = isa::contiguous_run(memory) * isa::size_of(memory.dtype);
+  return std::min(rows, bytes / std::max<std::int64_t>(1, std::min(run, descriptor_bytes)) + 1);
 }
 
 bool floats(const isa::Access& in, const isa::Access& out) {
@@ -97,7 +110,7 @@ std::int64_t estimated_ticks(const isa::Operation& operation, isa::Engine engine
     const std::int64_t bytes =
         isa::elements(dma->destination) * isa::size_of(dma->destination.dtype);
     return std::max(bytes * 1000 / dma_bytes_per_ktick,
-                    isa::rows(dma->source, dma->destination) * dma_ticks_per_row);
+                    descriptors(*dma, bytes) * dma_ticks_per_row);
   }
   if (const auto* indirect = operation.get_if<isa::DmaIndirect>()) {
     return isa::elements(indirect->rows_side) * isa::size_of(indirect->rows_side.dtype) * 1000 /

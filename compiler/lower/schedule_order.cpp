@@ -14,12 +14,22 @@ namespace {
 
 using Time = std::int64_t;  // ticks, as estimated
 
-// Instructions of one engine, or of either Vector or Scalar.
+// Instructions of one engine, or of either Vector or Scalar; those two apart by whether they access
+// PSUM, whose port they share.
 constexpr std::size_t either = isa::engine_count;
-constexpr std::size_t queue_count = isa::engine_count + 1;
+constexpr std::size_t with_psum = isa::engine_count + 1;  // added to a queue's number
+constexpr std::size_t queue_count = 2 * with_psum;
 
 // Ticks from an engine's result to an instruction elsewhere that waits for it.
 constexpr Time hand_over = 1500;
+
+bool accesses_psum(const isa::Operation& operation) {
+  bool psum = false;
+  isa::for_each_access(operation, [&psum](const isa::Access& access, bool) {
+    psum = psum || access.space == isa::Space::psum;
+  });
+  return psum;
+}
 
 class Waiting {
  public:
@@ -107,7 +117,9 @@ class Lister {
       const std::uint32_t node = stack.back();
       stack.pop_back();
       if (node < precedence_.instructions) {
-        queues_[queue_of(node)].add(node, ready_[node]);
+        const std::size_t queue = queue_of(node);
+        const bool port = takes_either(queue) && accesses_psum(operation(node));
+        queues_[port ? queue + with_psum : queue].add(node, ready_[node]);
       } else {
         release(node, ready_[node], ready_[node], stack);
       }
@@ -130,7 +142,19 @@ class Lister {
 
   [[nodiscard]] static bool takes_either(std::size_t engine) {
     return engine == static_cast<std::size_t>(isa::Engine::vector) ||
-           engine == static_cast<std::size_t>(isa::Engine::scalar);
+           engine == static_cast<std::size_t>(isa::Engine::scalar) || engine == either;
+  }
+
+  // Where instructions that this engine can start wait, each with the time from which it can.
+  template <class F>
+  void for_each_queue(std::size_t engine, const F& f) {
+    f(queues_[engine], free_[engine]);
+    if (takes_either(engine)) {
+      const Time port = std::max(free_[engine], psum_free_);
+      f(queues_[either], free_[engine]);
+      f(queues_[engine + with_psum], port);
+      f(queues_[either + with_psum], port);
+    }
   }
 
   void step() {
@@ -138,11 +162,12 @@ class Lister {
     std::size_t engine = 0;
     Time now = never;
     for (std::size_t e = 0; e < isa::engine_count; ++e) {
-      Time time = queues_[e].earliest(free_[e], never);
-      if (takes_either(e)) {
-        time = std::min(time, queues_[either].earliest(free_[e], never));
-      }
-      if (time < now) {
+      Time time = never;
+      for_each_queue(e, [&time](const Waiting& queue, Time from) {
+        time = std::min(time, queue.earliest(from, never));
+      });
+      // Of several, the one that has been idle for longest.
+      if (time < now || (time == now && now < never && free_[e] < free_[engine])) {
         now = time;
         engine = e;
       }
@@ -154,18 +179,22 @@ class Lister {
   // The oldest that is ready, but on Scalar rather one for which the function table need not
   // change.
   std::uint32_t take(std::size_t engine, Time now) {
-    Waiting& own = queues_[engine];
-    own.advance(now);
-    Waiting* from = &own;
-    if (takes_either(engine)) {
-      Waiting& shared = queues_[either];
-      shared.advance(now);
-      const bool switches = own.any() && engine == static_cast<std::size_t>(isa::Engine::scalar) &&
-                            switch_ticks(own.oldest()) > 0;
-      if (shared.any() && (!own.any() || switches || shared.oldest() < own.oldest())) {
-        from = &shared;
+    Waiting* from = nullptr;
+    bool from_switches = false;
+    for_each_queue(engine, [&](Waiting& queue, Time start) {
+      queue.advance(now);
+      if (start > now || !queue.any()) {
+        return;
       }
-    }
+      const bool switches = engine == static_cast<std::size_t>(isa::Engine::scalar) &&
+                            switch_ticks(queue.oldest()) > 0;
+      if (from == nullptr ||
+          (switches != from_switches ? from_switches : queue.oldest() < from->oldest())) {
+        from = &queue;
+        from_switches = switches;
+      }
+    });
+    check(from != nullptr, "nothing can start when something should");
     const std::uint32_t node = from->oldest();
     from->pop();
     return node;
@@ -196,7 +225,12 @@ class Lister {
       }
       free_[engine] = now + estimated_ticks(run, which, machine_);
       done = free_[engine] + hand_over;
+      if (machine_.generation == isa::Generation::v2 && takes_either(engine) &&
+          accesses_psum(run)) {
+        psum_free_ = free_[engine];
+      }
     }
+    sequence_.end = std::max(sequence_.end, done);
     std::vector<std::uint32_t> reached;
     release(node, done, free_[engine], reached);
     for (const std::uint32_t next : reached) {
@@ -213,6 +247,7 @@ class Lister {
   std::array<Waiting, queue_count> queues_;
   std::array<Time, isa::engine_count> free_{};
   Time transfers_free_ = 0;
+  Time psum_free_ = 0;  // the port that Vector and Scalar share on v2
   std::optional<isa::Function> table_;
 };
 

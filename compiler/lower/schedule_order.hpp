@@ -16,6 +16,7 @@ namespace systole::lower {
 struct Sequence {
   Order order;
   std::vector<isa::Engine> engines;  // by instruction index: whose stream it goes into
+  std::int64_t end = 0;              // estimated, in ticks
 };
 
 [[nodiscard]] Sequence choose_sequence(const TileProgram& program, const Allocation& allocation,

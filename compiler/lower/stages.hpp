@@ -43,8 +43,16 @@ inline constexpr int default_resident_share = 60;
 // Bytes per partition that residents may take.
 [[nodiscard]] std::int64_t resident_room(const isa::Machine& machine, int share);
 [[nodiscard]] TileProgram tile(const layout::LaidGraph& laid, const Residency& residency, const isa::Machine& machine);
-[[nodiscard]] Allocation allocate(const TileProgram& program, const isa::Machine& machine);
+// lasting_turns: residents rotate in so many times the room that they need at one moment; 0: each as high as it goes.
+[[nodiscard]] Allocation allocate(const TileProgram& program, const isa::Machine& machine, int lasting_turns = 0);
 [[nodiscard]] isa::Program schedule(const TileProgram& program, const Allocation& allocation, const isa::Machine& machine);
+
+// Both, in the allocation whose schedule is estimated to end first.
+struct Scheduled {
+  Allocation allocation;
+  isa::Program program;
+};
+[[nodiscard]] Scheduled allocate_and_schedule(const TileProgram& program, const isa::Machine& machine);
 
 // All of them. If the allocator finds no room, it is tried again with fewer residents, without fusion and without strips
 // before the user sees the error.

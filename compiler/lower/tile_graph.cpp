@@ -134,8 +134,9 @@ Lowered lower_with(const layout::LaidGraph& laid, const isa::Machine& machine, i
   out.stripped = laid;
   out.residency = plan_residency(out.stripped, machine, share, fuse);
   out.tiles = tile(out.stripped, out.residency, machine);
-  out.allocation = allocate(out.tiles, machine);
-  out.program = schedule(out.tiles, out.allocation, machine);
+  Scheduled scheduled = allocate_and_schedule(out.tiles, machine);
+  out.allocation = std::move(scheduled.allocation);
+  out.program = std::move(scheduled.program);
   return out;
 }
 

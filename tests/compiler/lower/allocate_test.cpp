@@ -78,6 +78,22 @@ TEST_CASE("of PSUM's banks the one that has been free for longest is taken") {
   CHECK(allocation.offsets[next] == allocation.offsets[passing[0]]);
 }
 
+TEST_CASE(
+    "lasting buffers take turns where they may, so that the next need not wait for the last") {
+  TileProgram program = program_with_source();
+  std::vector<BufferId> buffers;
+  for (int i = 0; i < 4; ++i) {
+    buffers.push_back(add_buffer(program, 64));
+    program.buffers[buffers.back()].lasting = true;
+    touch(program, {buffers.back()});
+  }
+  const Allocation still = allocate(program, machine_with(1024), 0);
+  CHECK(still.offsets[buffers[1]] == still.offsets[buffers[0]]);
+  const Allocation turning = allocate(program, machine_with(1024), 2);
+  CHECK(turning.offsets[buffers[1]] != turning.offsets[buffers[0]]);
+  CHECK(turning.offsets[buffers[2]] == turning.offsets[buffers[0]]);
+}
+
 TEST_CASE("freed bytes are reused as late as possible") {
   TileProgram program = program_with_source();
   std::vector<BufferId> buffers;

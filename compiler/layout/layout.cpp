@@ -179,6 +179,33 @@ std::int64_t blocks(const Layout& layout, const graph::Shape& shape, int partiti
   return (partition_extent(layout, shape) + partitions - 1) / partitions;
 }
 
+std::vector<int> partition_axes(const Layout& layout, const graph::Shape& shape) {
+  std::vector<int> out;
+  for (int i = 0; i < layout.split; ++i) {
+    const int axis = layout.order[static_cast<std::size_t>(i)];
+    if (shape[static_cast<std::size_t>(axis)] > 1) {
+      out.push_back(axis);
+    }
+  }
+  return out;
+}
+
+std::optional<std::size_t> kept_partition_axes(const Layout& a, const Layout& b,
+                                               const graph::Shape& shape, int partitions) {
+  const std::vector<int> x = partition_axes(a, shape);
+  const std::vector<int> y = partition_axes(b, shape);
+  const auto differ = std::mismatch(x.rbegin(), x.rend(), y.rbegin(), y.rend());
+  const auto shared = static_cast<std::size_t>(differ.first - x.rbegin());
+  if (shared == x.size() && shared == y.size()) {
+    return shared;
+  }
+  std::int64_t extent = 1;
+  for (std::size_t i = 0; i < shared; ++i) {
+    extent *= shape[static_cast<std::size_t>(x[x.size() - 1 - i])];
+  }
+  return extent % partitions == 0 ? std::optional(shared) : std::nullopt;
+}
+
 Place place(const Layout& layout, const graph::Shape& shape,
             const std::vector<std::int64_t>& index) {
   check(index.size() == shape.size(), "an index has one entry per axis");

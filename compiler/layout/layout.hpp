@@ -42,6 +42,13 @@ struct Layout {
 [[nodiscard]] std::int64_t free_extent(const Layout& layout, const graph::Shape& shape);  // padding included
 [[nodiscard]] std::int64_t blocks(const Layout& layout, const graph::Shape& shape, int partitions);
 
+// Long (extent > 1) partition axes, in order.
+[[nodiscard]] std::vector<int> partition_axes(const Layout& layout, const graph::Shape& shape);
+// If every element lies in the same of so many partitions under both: how many of their last long partition axes they
+// share. Either all of them, or those make up whole blocks, so that the axes before them choose between blocks only.
+[[nodiscard]] std::optional<std::size_t> kept_partition_axes(const Layout& a, const Layout& b,
+                                                             const graph::Shape& shape, int partitions);
+
 struct Place {
   std::int64_t partition = 0;  // linear index over the partition axes
   std::int64_t free = 0;       // element offset in the free dimension

@@ -67,7 +67,7 @@ std::vector<Rule> rules(const graph::Convert&, const Site&) {
   Rule reorder;
   reorder.mechanism = Mechanism::reorder;
   reorder.operands.resize(2);
-  reorder.links.push_back({0, 1, Link::Kind::same_partition});
+  reorder.links.push_back({0, 1, Link::Kind::kept_partition});
   Rule transpose = reorder;
   transpose.mechanism = Mechanism::array_transpose;
   transpose.links[0].kind = Link::Kind::disjoint_partition;

@@ -195,6 +195,10 @@ bool holds(const Link& link, const Operand& a, const Operand& b, const Site& sit
       return agree(fa, fb);
     case Link::Kind::same_partition:
       return fa.partition == fb.partition;
+    case Link::Kind::kept_partition:
+      return kept_partition_axes(a.layout, b.layout, *site.shapes[static_cast<std::size_t>(link.b)],
+                                 site.machine->partitions)
+          .has_value();
     case Link::Kind::disjoint_partition:
       return std::ranges::none_of(fa.partition, [&](int i) { return has(fb.partition, i); });
     case Link::Kind::same_free_order:
@@ -226,6 +230,7 @@ std::vector<Operand> across(const Link& link, const Rule& rule, const Operand& f
       offer(induced(from.form, shape, own));
       break;
     case Link::Kind::same_partition:
+    case Link::Kind::kept_partition:
       offer(form_with(from.form.partition, site, to));
       break;
     case Link::Kind::disjoint_partition:

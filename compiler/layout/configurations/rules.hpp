@@ -41,6 +41,7 @@ struct Link {
   enum class Kind : std::uint8_t {
     agree,               // common iterators: same side, same order
     same_partition,      // the same list of iterators on the partitions
+    kept_partition,      // one tensor under two layouts: every element in the same partition
     disjoint_partition,  // no iterator on the partitions of both
     same_free_order,     // iterators free in both: same order
     relabelled,          // the same bytes through the reshape

@@ -145,10 +145,13 @@ void convert_by_dma(Work& work, const View& from, const View& to, std::int64_t r
   work.add(Feature::transfer, 1);
 }
 
-// A copy with a permuted pattern: the innermost stride is long on one side.
-void convert_inside(Work& work, const View& from, const View& to) {
+// Copies inside the partitions, one per index of the partition axes that only one side has. Where
+// the innermost axis changes, the stride is long on one side.
+void convert_inside(Work& work, const View& from, const View& to, std::int64_t run,
+                    std::int64_t copies) {
   work.operand(from);
-  work.elementwise(Feature::vector_element, 2, from.per_partition());
+  work.elementwise(Feature::vector_element, run > 1 ? 1 : 2, from.per_partition());
+  work.add(Feature::instruction, static_cast<double>(copies - 1));
   work.add(Feature::handover, 1);
   work.result(to);
 }
@@ -175,6 +178,16 @@ void convert_by_array(Work& work, const View& from, const View& to, bool fp32) {
   work.result(to);
 }
 
+// Extent of the long partition axes before the last `kept`.
+std::int64_t leading(const Layout& layout, const graph::Shape& shape, std::size_t kept) {
+  const std::vector<int> axes = partition_axes(layout, shape);
+  std::int64_t extent = 1;
+  for (std::size_t i = 0; i + kept < axes.size(); ++i) {
+    extent *= shape[at(axes[i])];
+  }
+  return extent;
+}
+
 }  // namespace
 
 Features conversion_features(Mechanism mechanism, const graph::Shape& shape, isa::DType dtype,
@@ -192,7 +205,9 @@ Features conversion_features(Mechanism mechanism, const graph::Shape& shape, isa
                      source.per_partition());  // no map follows in the producer's kernel
   }
   if (mechanism == Mechanism::reorder) {
-    convert_inside(work, source, result);
+    const std::size_t kept = *kept_partition_axes(from, to, shape, machine.partitions);
+    convert_inside(work, source, result, common_run(from, to, shape),
+                   leading(from, shape, kept) * leading(to, shape, kept));
   } else if (mechanism == Mechanism::array_transpose) {
     convert_by_array(work, source, result, dtype == isa::DType::f32);
   } else if (mechanism == Mechanism::dma) {
@@ -206,11 +221,6 @@ namespace {
 // The product with an identity would turn integers into rounded floats.
 bool array_takes(isa::DType dtype) {
   return isa::is_float(dtype);
-}
-
-bool same_partition(const Layout& a, const Layout& b) {
-  return a.split == b.split &&
-         std::equal(a.order.begin(), a.order.begin() + a.split, b.order.begin());
 }
 
 bool disjoint_partition(const Layout& a, const Layout& b) {
@@ -241,7 +251,7 @@ Conversion price_conversion(const graph::Shape& shape, isa::DType dtype, const L
       first = false;
     }
   };
-  if (same_partition(from, to)) {
+  if (kept_partition_axes(from, to, shape, machine.partitions)) {
     consider(Mechanism::reorder);
   }
   if (array_takes(dtype) && disjoint_partition(from, to)) {

@@ -1,12 +1,14 @@
 // Conversions between layouts.
 //
-// reorder: the partition axes stay; a copy inside each partition with the source's dims permuted.
+// reorder: every element stays in its partition; copies with the source's dims permuted. Partition
+// axes may come or go if they only choose between blocks of whole partitions.
 // array_transpose: a tile of the data is the stationary operand and the identity moves through the
 // array, so that partitions become the free dim in PSUM; several tiles share a bank and are evicted
 // at once. dma: one walk over all axes, any layout to any other. The array rounds nothing that fp32
 // or the 2-byte floats hold; integers go by DMA.
 #include <algorithm>
 
+#include "compiler/layout/layout.hpp"
 #include "compiler/lower/kernels/chunks.hpp"
 #include "compiler/lower/kernels/movement.hpp"
 #include "compiler/lower/pieces.hpp"
@@ -29,7 +31,7 @@ class Conversion {
         to_(operand_of(builder, builder.laid().graph.nodes[node].output)) {}
 
   void run(layout::Mechanism mechanism) {
-    if (mechanism == layout::Mechanism::reorder && same_partitions()) {
+    if (mechanism == layout::Mechanism::reorder) {
       reorder();
     } else if (mechanism == layout::Mechanism::array_transpose && transposes()) {
       transpose();
@@ -89,10 +91,6 @@ class Conversion {
     return out;
   }
 
-  [[nodiscard]] bool same_partitions() const {
-    return long_axes(from_.partition_axes) == long_axes(to_.partition_axes);
-  }
-
   // The piece of `operand` with one span per logical axis.
   [[nodiscard]] static Region region_of(const Operand& operand, Span partitions,
                                         const std::vector<Span>& spans, bool by_blocks) {
@@ -117,24 +115,115 @@ class Conversion {
     return out;
   }
 
+  // Partition axes of a side before those that both share.
+  [[nodiscard]] std::vector<int> leads_of(const Operand& operand, std::size_t kept) const {
+    std::vector<int> axes = long_axes(operand.partition_axes);
+    axes.resize(axes.size() - kept);
+    return axes;
+  }
+
   void reorder() {
+    const std::size_t kept =
+        layout::kept_partition_axes(b_.laid().layouts[from_.tensor], b_.laid().layouts[to_.tensor],
+                                    from_.shape, b_.machine().partitions)
+            .value();
+    const std::vector<int> from_leads = leads_of(from_, kept);
+    const std::vector<int> to_leads = leads_of(to_, kept);
+    std::vector<int> both;  // leading on both sides: index by index
+    std::vector<int> axes;
+    for (const int axis : from_leads) {
+      (position_of(to_leads, axis) >= 0 ? both : axes).push_back(axis);
+    }
+    for (const std::vector<int>& more : {to_leads, to_.free_axes}) {
+      std::ranges::copy_if(more, std::back_inserter(axes),
+                           [&](int axis) { return position_of(from_leads, axis) < 0; });
+    }
+    const std::int64_t inner = to_.partitions / product(extents_of(to_, to_leads));
     const std::int64_t size = isa::size_of(from_.dtype);
     const std::int64_t bytes = (from_.resident ? 0 : size) + (to_.resident ? 0 : size);
     const std::int64_t limit = chunk_elements(b_, bytes);
-    for_each_chunk(extents_of(to_, to_.free_axes), limit, [&](const std::vector<Span>& free) {
-      std::vector<Span> spans(from_.shape.size(), Span{0, 1});
-      for (std::size_t i = 0; i < free.size(); ++i) {
-        spans[at(to_.free_axes[i])] = free[i];
+    std::vector<Span> whole;
+    for (const std::int64_t extent : to_.shape) {
+      whole.push_back({0, extent});
+    }
+    for_each_index(both, whole, [&](std::vector<Span> spans) {
+      for_each_chunk(extents_of(to_, axes), limit, [&](const std::vector<Span>& chunk) {
+        for (std::size_t i = 0; i < axes.size(); ++i) {
+          spans[at(axes[i])] = chunk[i];
+        }
+        const std::int64_t blocks = std::max<std::int64_t>(1, limit / elements_of(chunk));
+        for_each_partition_range(
+            inner, b_.machine().partitions, blocks, [&](Span range, bool by_blocks) {
+              reorder_piece(from_leads, to_leads, {spans, range, inner, by_blocks});
+            });
+      });
+    });
+  }
+
+  struct Piece {
+    std::vector<Span> spans;  // by axis; of partition axes that both sides share, of no meaning
+    Span range;               // of the linear index over those
+    std::int64_t inner = 1;   // its whole extent
+    bool by_blocks = false;
+  };
+
+  // Calls f with the spans for every single index of these axes.
+  template <class F>
+  static void for_each_index(const std::vector<int>& axes, const std::vector<Span>& spans, F&& f) {
+    std::vector<std::int64_t> extents;
+    for (const int axis : axes) {
+      extents.push_back(spans[at(axis)].extent);
+    }
+    for_each_chunk(extents, 1, [&](const std::vector<Span>& index) {
+      std::vector<Span> one = spans;
+      for (std::size_t i = 0; i < axes.size(); ++i) {
+        one[at(axes[i])] = {spans[at(axes[i])].begin + index[i].begin, 1};
       }
-      const std::int64_t blocks = std::max<std::int64_t>(1, limit / elements_of(free));
-      for_each_partition_range(
-          to_.partitions, b_.machine().partitions, blocks, [&](Span range, bool by_blocks) {
-            const Region target = region_of(to_, range, spans, by_blocks);
-            const Tile in = b_.read(from_.tensor, region_of(from_, range, spans, by_blocks));
-            const Tile out = b_.write(to_.tensor, target);
-            b_.copy(out, in_order_of(in, from_, to_, by_blocks));
-            b_.finish(to_.tensor, target, out);
-          });
+      f(one);
+    });
+  }
+
+  // The piece at one index of `leads`.
+  [[nodiscard]] static Region region_at(const Operand& operand, const std::vector<int>& leads,
+                                        const std::vector<Span>& spans, const Piece& piece) {
+    std::int64_t index = 0;
+    for (const int axis : leads) {
+      index = index * operand.shape[at(axis)] + spans[at(axis)].begin;
+    }
+    return region_of(operand, {index * piece.inner + piece.range.begin, piece.range.extent}, spans,
+                     piece.by_blocks);
+  }
+
+  // A tile of the piece at one index of these free axes.
+  [[nodiscard]] static Tile at_one(Tile tile, const Operand& operand, const std::vector<int>& axes,
+                                   const Piece& piece, const std::vector<Span>& one) {
+    for (const int axis : axes) {
+      const int place = position_of(operand.free_axes, axis);
+      if (place >= 0) {
+        tile = slice(tile, place + (piece.by_blocks ? 1 : 0),
+                     one[at(axis)].begin - piece.spans[at(axis)].begin, 1);
+      }
+    }
+    return tile;
+  }
+
+  // One tile per index of the partition axes that a side has alone; a copy for every pair of tiles.
+  void reorder_piece(const std::vector<int>& from_leads, const std::vector<int>& to_leads,
+                     const Piece& piece) {
+    std::vector<Tile> sources;
+    for_each_index(from_leads, piece.spans, [&](const std::vector<Span>& spans) {
+      sources.push_back(b_.read(from_.tensor, region_at(from_, from_leads, spans, piece)));
+    });
+    for_each_index(to_leads, piece.spans, [&](const std::vector<Span>& spans) {
+      const Region target = region_at(to_, to_leads, spans, piece);
+      const Tile out = b_.write(to_.tensor, target);
+      auto source = sources.begin();
+      for_each_index(from_leads, piece.spans, [&](const std::vector<Span>& one) {
+        const Tile in = at_one(*source++, from_, to_leads, piece, spans);
+        b_.copy(at_one(out, to_, from_leads, piece, one),
+                in_order_of(in, from_, to_, piece.by_blocks));
+      });
+      b_.finish(to_.tensor, target, out);
     });
   }
 

@@ -237,6 +237,17 @@ TEST_CASE("conversions: inside partitions, across disjoint ones, or by DMA") {
   CHECK(accepted(g, {"(0|1 2)"}, "(1|0 2)", Mechanism::array_transpose));
   CHECK_FALSE(accepted(g, {"(0 1|2)"}, "(1|0 2)", Mechanism::array_transpose));
   CHECK(accepted(g, {"(0 1|2)"}, "(1|0 2)", Mechanism::dma));
+  CHECK_FALSE(accepted(g, {"(0 1|2)"}, "(1|0 2)", Mechanism::reorder));
+}
+
+TEST_CASE("partition axes come and go inside the partitions where the rest fills whole blocks") {
+  Graph g;
+  const TensorId x = input(g, {4, 256, 5});
+  graph::add_node(g, "c", graph::Convert{}, {x});
+  CHECK(accepted(g, {"(0 1|2)"}, "(1|0 2)", Mechanism::reorder));
+  CHECK(accepted(g, {"(1|0 2)"}, "(2 1|0)", Mechanism::reorder));
+  CHECK_FALSE(accepted(g, {"(1 0|2)"}, "(1|0 2)", Mechanism::reorder));
+  CHECK_FALSE(accepted(g, {"(0 1|2)"}, "(0|1 2)", Mechanism::reorder));
 }
 
 TEST_CASE(

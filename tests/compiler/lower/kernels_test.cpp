@@ -366,7 +366,8 @@ TEST_CASE("scatters of slabs in every mode, duplicates in order") {
 }
 
 TEST_CASE("conversions between any two layouts") {
-  for (const Shape& shape : std::vector<Shape>{{3, 5}, {130, 70}, {2, 3, 4}, {20, 9, 3}, {3, 2, 3, 2}, {1, 6, 1}}) {
+  for (const Shape& shape : std::vector<Shape>{{3, 5}, {130, 70}, {2, 3, 4}, {20, 9, 3}, {3, 128, 2},
+                                               {2, 2, 128, 3}, {3, 2, 3, 2}, {1, 6, 1}}) {
     for (const ElementType type : {ElementType::f32, ElementType::i32}) {
       expect_right(one_node({{type, shape, -2e9, 2e9}}, 59, [&](graph::Graph& g, const std::vector<TensorId>& ids) {
         return graph::add_node(g, "convert", graph::Convert{}, ids);

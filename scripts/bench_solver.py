@@ -9,6 +9,8 @@ once is not run again on that instance. The exit code is 1 when two proven optim
 
   bench_solver.py --solver build/compiler/solver/systole-solve [--limit 30] [--repeat 3] FILE.ls...
   bench_solver.py --solver ... --growth 1000,3000,10000,30000,100000     grids of width 4, made here: cost per operator
+  bench_solver.py --solver ... --growth 144,196 --width 12               wider ones; with --equal, every line of the grid
+                                                                         has the tables of the second
 """
 import argparse
 import os
@@ -126,18 +128,21 @@ def compare(options):
     return 1 if wrong else 0
 
 
-def write_grid(path, operators, width=4, layouts=3, rows=16):
+def write_grid(path, operators, width, equal, layouts=3, rows=16):
     """Each operator reads its neighbours to the left and above; random rows and conversions."""
     dice = random.Random(operators)
-    lines = ["ls 1", f"{operators} {operators}"]
-    for _ in range(operators):
+    tables, choices = [], []
+    for i in range(operators):
         table = [0 if a == b else dice.randint(5, 60) for a in range(layouts) for b in range(layouts)]
-        lines.append(f"t {layouts} " + " ".join(map(str, table)))
+        tables.append(tables[i - width] if equal and i >= 2 * width else f"t {layouts} " + " ".join(map(str, table)))
     for i in range(operators):
         inputs = ([i - 1] if i % width else []) + ([i - width] if i >= width else [])
-        lines.append(f"o {len(inputs)} " + " ".join(map(str, inputs + [i])) + f" {rows}")
-        for _ in range(rows):
-            lines.append(" ".join(str(dice.randrange(layouts)) for _ in range(len(inputs) + 1)) + f" {dice.randint(0, 100)}")
+        drawn = [" ".join(str(dice.randrange(layouts)) for _ in range(len(inputs) + 1)) + f" {dice.randint(0, 100)}"
+                 for _ in range(rows)]
+        choices.append(choices[i - width] if equal and i >= 2 * width else drawn)
+        tables.append(f"o {len(inputs)} " + " ".join(map(str, inputs + [i])) + f" {rows}")
+        tables.extend(choices[i])
+    lines = ["ls 1", f"{operators} {operators}"] + tables
     with open(path, "w") as out:
         out.write("\n".join(lines) + "\n")
 
@@ -147,7 +152,7 @@ def growth(options):
     with tempfile.TemporaryDirectory() as folder:
         for operators in map(int, options.growth.split(",")):
             path = os.path.join(folder, "grid.ls")
-            write_grid(path, operators)
+            write_grid(path, operators, options.width, options.equal)
             column = Column([options.solver, path], r" proven cost (\d+)")
             for _ in range(options.repeat):
                 column.repeat(options.limit)
@@ -169,6 +174,8 @@ def main():
     parser.add_argument("--only", default="toulbar2,cbc,clasp,z3", help="outside solvers, comma separated")
     parser.add_argument("--extra", default="", help="further options for systole-solve")
     parser.add_argument("--growth", help="numbers of operators, comma separated")
+    parser.add_argument("--width", type=int, default=4, help="of the grids of --growth")
+    parser.add_argument("--equal", action="store_true", help="lines of the grids of --growth are equal")
     options = parser.parse_args()
     return growth(options) if options.growth else compare(options)
 

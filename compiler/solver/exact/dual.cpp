@@ -294,36 +294,58 @@ Cost Dual::set_marginals(int tensor, const TensorShape& shape, Want want) {
   return best;
 }
 
-// Each of the n uses is charged 1/n of its conversion: never more than one full conversion per distinct layout.
+// Uses stand in groups of two (the last may be alone), and each of m groups is charged 1/m of what its own conversions
+// cost: together never more than one full conversion per distinct layout, and exactly that for two uses. For a given
+// producer layout the two of a group either pay one conversion each or share a layout and its conversion.
 Cost Dual::share_marginals(int tensor, const TensorShape& shape) {
   const auto k = Flat::at(shape.count);
   const std::size_t uses = flat_.uses_of(tensor).size();
+  const std::size_t groups = (uses + 1) / 2;
   const Cost* conversion = compact_conversion_.data() + shape.conversion;
+  const auto charge = [&](std::size_t p, std::size_t l) {
+    return share_of(conversion[p * k + l], static_cast<Cost>(groups));
+  };
+  const auto alone = [&](std::size_t p, std::size_t u) {
+    Cost least = forbidden;
+    for (std::size_t l = 0; l < k; ++l) {
+      least = std::min(least, use_cost_[u * k + l] + charge(p, l));
+    }
+    return least;
+  };
+  const auto shared = [&](std::size_t p, std::size_t g, std::size_t l) {
+    return use_cost_[2 * g * k + l] + use_cost_[(2 * g + 1) * k + l] + charge(p, l);
+  };
   producer_marginal_ = producer_cost_;
   use_marginal_.assign(uses * k, forbidden);
-  set_least_.assign(uses * k, forbidden);  // [use][producer layout]
-  const auto charge = [&](std::size_t p, std::size_t l) {
-    return conversion[p * k + l] / static_cast<Cost>(uses);
-  };
+  alone_.resize(uses);
+  group_least_.resize(groups);
   for (std::size_t p = 0; p < k; ++p) {
-    for (std::size_t u = 0; u < uses && producer_cost_[p] < forbidden; ++u) {
-      Cost& least = set_least_[u * k + p];
-      for (std::size_t l = 0; l < k; ++l) {
-        if (use_cost_[u * k + l] < forbidden) {
-          least = std::min(least, use_cost_[u * k + l] + charge(p, l));
+    if (!possible(producer_cost_[p])) {
+      continue;
+    }
+    for (std::size_t u = 0; u < uses; ++u) {
+      alone_[u] = alone(p, u);
+    }
+    for (std::size_t g = 0; g < groups; ++g) {
+      group_least_[g] = alone_[2 * g];
+      if (2 * g + 1 < uses) {
+        group_least_[g] += alone_[2 * g + 1];
+        for (std::size_t l = 0; l < k; ++l) {
+          group_least_[g] = std::min(group_least_[g], shared(p, g, l));
         }
       }
-      producer_marginal_[p] += least;
+      producer_marginal_[p] += group_least_[g];
     }
-  }
-  for (std::size_t p = 0; p < k; ++p) {
-    for (std::size_t u = 0; u < uses && producer_cost_[p] < forbidden; ++u) {
-      const Cost rest = producer_marginal_[p] - set_least_[u * k + p];
+    for (std::size_t u = 0; u < uses; ++u) {
+      const std::size_t g = u / 2;
+      const std::size_t other = u ^ 1U;
+      const Cost rest = producer_marginal_[p] - group_least_[g];
       for (std::size_t l = 0; l < k; ++l) {
-        if (use_cost_[u * k + l] < forbidden) {
-          Cost& marginal = use_marginal_[u * k + l];
-          marginal = std::min(marginal, rest + use_cost_[u * k + l] + charge(p, l));
+        Cost mine = use_cost_[u * k + l] + charge(p, l);
+        if (other < uses) {
+          mine = std::min(mine + alone_[other], shared(p, g, l));
         }
+        use_marginal_[u * k + l] = std::min(use_marginal_[u * k + l], rest + mine);
       }
     }
   }

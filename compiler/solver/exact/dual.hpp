@@ -18,7 +18,7 @@ namespace systole::solver::exact {
 class Dual {
  public:
   // Largest number of layouts of a tensor whose requested sets are enumerated; beyond, conversions are bounded from
-  // below by charging each use its share.
+  // below by charging pairs of uses their share.
   static constexpr int max_set_layouts = 8;
 
   Dual(const Live& live, Cost scale);
@@ -75,7 +75,7 @@ class Dual {
   std::vector<Cost> set_cost_;
   // Scratch of one tensor: minus phi, and marginals, over live layouts (uses one after another).
   std::vector<Cost> producer_cost_, use_cost_, producer_marginal_, use_marginal_;
-  std::vector<Cost> set_least_, set_sum_;
+  std::vector<Cost> set_least_, set_sum_, alone_, group_least_;
 };
 
 }  // namespace systole::solver::exact

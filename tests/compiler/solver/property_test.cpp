@@ -117,6 +117,55 @@ TEST_CASE("the dual bound never exceeds the optimum, and pruning keeps an optima
   }
 }
 
+TEST_CASE("tensors of many layouts get a valid bound, exact for two uses") {
+  Random random(53);
+  const Budget budget;
+  for (int i = 0; i < 400; ++i) {
+    const Problem problem = random_problem(random, {5, 3, 14, 9, 30, 0});
+    const Cost best = optimum(problem, "brute_force");
+    exact::State state(problem, budget);
+    exact::Dual dual(state.live, 256);
+    CAPTURE(i);
+    for (int sweep = 0; sweep < 10; ++sweep) {
+      dual.sweep();
+      REQUIRE(dual.bound() <= best);
+    }
+    dual.prune(state.live, best);
+    CHECK(optimum(problem) == best);
+  }
+  for (int i = 0; i < 100;
+       ++i) {  // one tensor of 10 layouts, read twice: no cycle, so sweeps reach the optimum
+    Problem problem;
+    const TensorId read = problem.tensors.add(tensor_with(10, 0));
+    for (Cost& cost : problem.tensors[read].conversion) {
+      cost = random.integer(1, 20);
+    }
+    for (std::size_t l = 0; l < 10; ++l) {
+      problem.tensors[read].conversion[11 * l] = 0;
+    }
+    Operator producer{"", {}, read, {}, {}, -1};
+    for (int l = 0; l < 10; ++l) {
+      producer.rows.push_back({{l}, random.integer(0, 9)});
+    }
+    problem.operators.add(producer);
+    for (int use = 0; use < 2; ++use) {
+      const TensorId out = problem.tensors.add(tensor_with(1, 0));
+      Operator reader{"", {read}, out, {}, {}, -1};
+      for (int l = 0; l < 10; ++l) {
+        reader.rows.push_back({{l, 0}, random.integer(0, 30)});
+      }
+      problem.operators.add(reader);
+    }
+    exact::State state(problem, budget);
+    exact::Dual dual(state.live, 256);
+    for (int sweep = 0; sweep < 5; ++sweep) {
+      dual.sweep();
+    }
+    CAPTURE(i);
+    CHECK(dual.bound() == optimum(problem, "brute_force"));
+  }
+}
+
 TEST_CASE("all exact strategies agree") {
   Random random(5);
   for (int i = 0; i < 60; ++i) {

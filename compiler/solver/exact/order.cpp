@@ -14,6 +14,9 @@ constexpr double unlimited = std::numeric_limits<double>::infinity();
 // The fill of vertices with more neighbours is not worth counting: their bags are hopeless as long as they stay so.
 constexpr std::size_t most_rated = 64;
 
+// Networks of more variables get the quicker heuristics only.
+constexpr std::size_t most_thorough = 20'000;
+
 // The graph that elimination leaves behind, step by step.
 class Shrinking {
  public:
@@ -205,7 +208,14 @@ Order best_order(const Network& network, const std::vector<std::vector<int>>& sw
     most = std::min(most, best.cells);
     return best.cells <= enough || clock.expired();
   };
-  if (consider(greedy_order(network.domain, adjacency, Score::weight, most, 0, &clock))) {
+  const auto greedy = [&](Score score) {
+    return consider(greedy_order(network.domain, adjacency, score, most, 0, &clock));
+  };
+  // In large networks least weight leaves vertices with thousands of neighbours to the end: slow, and never the best.
+  // Giving up there saves nothing, because what is too large comes last; an order once found serves all attempts.
+  const bool large = network.domain.size() > most_thorough;
+  most = large ? unlimited : most;
+  if (greedy(large ? Score::fill : Score::weight)) {
     return best;
   }
   for (const std::vector<int>& sweep : sweeps) {
@@ -213,8 +223,12 @@ Order best_order(const Network& network, const std::vector<std::vector<int>>& sw
       return best;
     }
   }
+  if (large) {
+    greedy(Score::weighted_fill);
+    return best;
+  }
   for (const Score score : {Score::fill, Score::weighted_fill, Score::fill_and_weight}) {
-    if (consider(greedy_order(network.domain, adjacency, score, most, 0, &clock))) {
+    if (greedy(score)) {
       return best;
     }
   }

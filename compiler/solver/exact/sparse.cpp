@@ -298,7 +298,8 @@ class SparseEliminator {
         out.entries.push_back({whole | partner->own, entry.cost + partner->cost});
       }
       const auto made = static_cast<std::int64_t>(out.entries.size());
-      if (made > limits_.entries - out_.entries || bytes_with(made) > limits_.bytes) {
+      const bool late = ++looked_at_ % 4096 == 0 && clock_.expired();
+      if (late || made > limits_.entries - out_.entries || bytes_with(made) > limits_.bytes) {
         out_.entries += made;
         return false;
       }
@@ -366,6 +367,7 @@ class SparseEliminator {
   const SparseLimits& limits_;
   std::int64_t waiting_ = 0;  // entries of lists in buckets
   std::int64_t kept_ = 0;     // of keys
+  std::int64_t looked_at_ = 0;
   const Clock& clock_;
   std::vector<unsigned> bits_;
   std::vector<std::vector<List>> bucket_;

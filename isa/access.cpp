@@ -33,6 +33,7 @@ struct Breaks {
   struct Level {
     std::int64_t period = 1;
     std::int64_t outer_period = 1;
+    bool jumps = true;  // not to the next partition
   };
   std::array<Level, DmaAccess::max_rank> levels{};
   int count = 0;
@@ -53,7 +54,8 @@ Breaks breaks_of(const DmaAccess& access) {
     const std::int64_t partition_step =
         saturating_sum(dim.across ? dim.stride : 0, -partition_return);
     if (element_step != 1 || partition_step != 0) {
-      breaks.levels[static_cast<std::size_t>(breaks.count++)] = {period, outer_period};
+      breaks.levels[static_cast<std::size_t>(breaks.count++)] = {period, outer_period,
+                                                                 partition_step != 1};
     }
     std::int64_t& back = dim.across ? partition_return : element_return;
     back = saturating_sum(back, saturating_product(dim.stride, dim.extent - 1));
@@ -77,6 +79,23 @@ std::int64_t common_boundaries(const Breaks::Level& a, const Breaks::Level& b, s
          common_multiples(a.outer_period, b.period, count) -
          common_multiples(a.period, b.outer_period, count) +
          common_multiples(a.outer_period, b.outer_period, count);
+}
+
+// The same over all pairs of the levels that are wanted.
+template <class Wanted>
+std::int64_t common_boundaries(const Breaks& a, const Breaks& b, std::int64_t count,
+                               Wanted wanted) {
+  std::int64_t sum = 0;
+  for (int i = 0; i < a.count; ++i) {
+    for (int j = 0; j < b.count; ++j) {
+      const Breaks::Level& first = a.levels[static_cast<std::size_t>(i)];
+      const Breaks::Level& second = b.levels[static_cast<std::size_t>(j)];
+      if (wanted(first) && wanted(second)) {
+        sum += common_boundaries(first, second, count);
+      }
+    }
+  }
+  return sum;
 }
 
 std::int64_t boundaries(const Breaks& breaks, std::int64_t count) {
@@ -138,14 +157,13 @@ std::int64_t rows(const DmaAccess& source, const DmaAccess& destination) {
   }
   const Breaks a = breaks_of(source);
   const Breaks b = breaks_of(destination);
-  std::int64_t result = 1 + boundaries(a, count) + boundaries(b, count);
-  for (int i = 0; i < a.count; ++i) {
-    for (int j = 0; j < b.count; ++j) {
-      result -= common_boundaries(a.levels[static_cast<std::size_t>(i)],
-                                  b.levels[static_cast<std::size_t>(j)], count);
-    }
-  }
-  return result;
+  const auto any = [](const Breaks::Level&) { return true; };
+  return 1 + boundaries(a, count) + boundaries(b, count) - common_boundaries(a, b, count, any);
+}
+
+std::int64_t double_jumps(const DmaAccess& source, const DmaAccess& destination) {
+  const auto jumps = [](const Breaks::Level& level) { return level.jumps; };
+  return common_boundaries(breaks_of(source), breaks_of(destination), elements(source), jumps);
 }
 
 ByteRange byte_range(const Access& access) {

@@ -82,7 +82,7 @@ ArrayClock::Span ArrayClock::start(const isa::Operation& operation, const Cost& 
     fresh = fresh || tiles_[tile].fresh;
     tiles_[tile].fresh = false;
   });
-  const Ticks begin = fresh ? now + switch_time_ : now;
+  const Ticks begin = fresh ? now + std::max(Ticks(0), switch_time_ - cost.filler) : now;
   const Ticks end = begin + warmed(cost.stream, now);
   for_each_tile(region, [&](std::size_t tile) { tiles_[tile].free = end; });
   return {begin, end};

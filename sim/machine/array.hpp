@@ -2,7 +2,8 @@
 //
 // The array is a grid of tiles (the smallest that can work on their own). A stationary load fills the shadow weights of
 // its tiles while they go on multiplying with the old ones; the next multiply on these tiles takes the new weights over
-// when it starts. So a pair of load and multiply repeats every max(load, multiply). Multiplies on disjoint tiles overlap.
+// when it starts. So a pair of load and multiply repeats every max(load, multiply), plus what the take-over costs beyond
+// the shortest interval. Multiplies on disjoint tiles overlap.
 //
 // Optional warm-up: until the array has worked for one window, and again after a window in which it was active for less
 // than half of the time, multiplies take longer by a factor. Active counts until the last result has landed in PSUM.

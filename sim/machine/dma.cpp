@@ -41,8 +41,9 @@ Dma::Rates Dma::rates_of(const TransferShape& shape) const {
   Rates rates;
   double alone = bytes / (timing_.dma_engine_bytes_per_ns * shape.rate_fraction);
   if (shape.pays_row_floor) {
-    alone = std::max(alone, timing_.dma_row_ns);
-    rates.ring = ticks(timing_.dma_ring_row_ns);
+    const double jumps = 1 + (timing_.dma_two_sided_factor - 1) * std::min(shape.jumping, 1.0);
+    alone = std::max(alone, timing_.dma_row_ns * jumps);
+    rates.ring = ticks(timing_.dma_ring_row_ns * jumps);
   }
   if (timing_.short_row_bytes_per_ns > 0 && shape.descriptor_bytes < timing_.short_row_bytes) {
     // Programs of that kind are bound by something that does not depend on the mix of rows: it replaces the floors.

@@ -1,9 +1,14 @@
 #include "sim/machine/dma_rows.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 namespace systole::sim {
 namespace {
+
+// A long row within HBM is cut so finely that the engines end at nearly the same time.
+constexpr std::int64_t pieces_per_engine = 8;
 
 // Partitions that the pattern touches, counted per engine.
 std::vector<std::int64_t> partitions_per_engine(const isa::DmaAccess& access,
@@ -95,18 +100,45 @@ std::vector<std::int64_t> weights_of(const isa::DmaAccess& source,
   return std::vector<std::int64_t>(static_cast<std::size_t>(machine.dma_engines), 1);
 }
 
-// Descriptors after merging, given the runs of both sides together and of the HBM side alone.
-void cut(TransferShape& shape, std::int64_t rows, std::int64_t hbm_run_bytes,
-         const Timing& timing) {
-  const std::int64_t row = std::max<std::int64_t>(1, shape.bytes / std::max<std::int64_t>(rows, 1));
+std::int64_t ceiling(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
+// Rows that go on in HBM for `hbm_run_bytes`: every engine takes its stretch in equal descriptors of at most the merge size.
+void merge(TransferShape& shape, std::int64_t hbm_run_bytes,
+           const std::vector<std::int64_t>& weights, const Timing& timing) {
+  const std::int64_t most = *std::max_element(weights.begin(), weights.end());
+  const std::int64_t sum = std::accumulate(weights.begin(), weights.end(), std::int64_t{0});
+  const std::int64_t stretch = ceiling(shape.bytes * most, sum);
+  const std::int64_t size = std::min<std::int64_t>(hbm_run_bytes, timing.dma_merge_bytes);
+  const std::int64_t count = ceiling(stretch, size);
+  shape.descriptor_bytes = ceiling(stretch, count);
+  shape.descriptors = 0;
+  shape.share.assign(weights.size(), 0);
+  for (std::size_t e = 0; e < weights.size(); ++e) {
+    shape.share[e] = ceiling(weights[e] * count, most);
+    shape.descriptors += shape.share[e];
+  }
+}
+
+// Descriptors and their engines, given the runs of both sides together and of the HBM side alone.
+void cut(TransferShape& shape, std::int64_t rows, std::int64_t hbm_run_bytes, bool inside_hbm,
+         std::vector<std::int64_t> weights, const Timing& timing) {
+  std::int64_t row = std::max<std::int64_t>(1, shape.bytes / std::max<std::int64_t>(rows, 1));
+  if (shape.bytes > 0 && std::min<std::int64_t>(hbm_run_bytes, timing.dma_merge_bytes) > row) {
+    merge(shape, hbm_run_bytes, weights, timing);
+    return;
+  }
+  if (inside_hbm && timing.dma_merge_bytes > 0) {  // no partition binds a long row to one engine
+    const auto engines = static_cast<std::int64_t>(weights.size());
+    const std::int64_t piece = std::max<std::int64_t>(
+        timing.dma_merge_bytes, ceiling(shape.bytes, engines * pieces_per_engine));
+    rows *= ceiling(row, piece);
+    row = std::max<std::int64_t>(1, shape.bytes / std::max<std::int64_t>(rows, 1));
+  }
   shape.descriptor_bytes = row;
   shape.descriptors = rows;
-  const std::int64_t merged =
-      std::min<std::int64_t>(hbm_run_bytes, timing.dma_merge_bytes) / row * row;
-  if (merged > row) {
-    shape.descriptor_bytes = merged;
-    shape.descriptors = (shape.bytes + merged - 1) / merged;
-  }
+  shape.share = split(rows, std::move(weights));
 }
 
 std::int64_t run_bytes(const isa::DmaAccess& access) {
@@ -126,21 +158,25 @@ TransferShape shape_of(const isa::Dma& dma, const isa::Machine& machine, const T
   shape.hbm_read =
       (from_hbm ? source_bytes : 0) + (dma.accumulate && to_hbm ? destination_bytes : 0);
   shape.hbm_written = to_hbm ? destination_bytes : 0;
+  std::vector<std::int64_t> weights = weights_of(dma.source, dma.destination, machine);
   if (dma.transpose) {
     const std::int64_t block = 2048;  // granule of service; the path has its own blocks
     shape.descriptor_bytes = std::min(block, std::max<std::int64_t>(shape.bytes, 1));
     shape.descriptors = (shape.bytes + block - 1) / block;
     shape.rate_fraction = from_hbm || to_hbm ? timing.dma_transpose_hbm : timing.dma_transpose_sbuf;
     shape.pays_row_floor = false;
+    shape.share = split(shape.descriptors, std::move(weights));
   } else {
     const std::int64_t hbm_run =
         std::max(from_hbm ? run_bytes(dma.source) : 0, to_hbm ? run_bytes(dma.destination) : 0);
-    cut(shape, isa::rows(dma.source, dma.destination), hbm_run, timing);
+    cut(shape, isa::rows(dma.source, dma.destination), hbm_run, from_hbm && to_hbm,
+        std::move(weights), timing);
+    shape.jumping = static_cast<double>(isa::double_jumps(dma.source, dma.destination)) /
+                    static_cast<double>(std::max<std::int64_t>(shape.descriptors, 1));
   }
   if (dma.accumulate) {
     shape.rate_fraction *= timing.dma_accumulate;
   }
-  shape.share = split(shape.descriptors, weights_of(dma.source, dma.destination, machine));
   return shape;
 }
 
@@ -160,8 +196,8 @@ TransferShape shape_of(const isa::DmaIndirect& dma, const isa::Machine& machine,
   for (int d = 1; d < dma.rows_side.rank; ++d) {
     row.dims[static_cast<std::size_t>(d - 1)] = dma.rows_side.dims[static_cast<std::size_t>(d)];
   }
-  cut(shape, rows * isa::rows(dma.table, row), 0, timing);
-  shape.share = split(shape.descriptors, weights_of(dma.table, dma.rows_side, machine));
+  cut(shape, rows * isa::rows(dma.table, row), 0, side_in_hbm,
+      weights_of(dma.table, dma.rows_side, machine), timing);
   return shape;
 }
 

@@ -1,7 +1,7 @@
 // How a transfer is cut: into descriptors, and over the DMA engines. Pure functions.
 //
 // A descriptor is a run that is contiguous on both sides; rows that follow each other in HBM share one up to a size of
-// the timing file. A transfer to or from SBUF is spread by partition: an engine serves partitions / engines neighbouring
+// the timing file, and the last row in it may go on in the next one. A transfer to or from SBUF is spread by partition: an engine serves partitions / engines neighbouring
 // partitions; a transfer within HBM is spread evenly.
 #pragma once
 
@@ -18,6 +18,7 @@ struct TransferShape {
   std::int64_t bytes = 0;  // moved (the wider side, if types differ)
   std::int64_t descriptor_bytes = 1;
   std::int64_t descriptors = 0;
+  double jumping = 0;  // fraction of the descriptors at whose ends both sides jump
   std::int64_t hbm_read = 0;
   std::int64_t hbm_written = 0;
   double rate_fraction = 1;         // of an engine's rate

@@ -145,15 +145,23 @@ std::int64_t operation_cycles(const isa::Operation& operation, const Timing& tim
 
 // ---- Tensor engine.
 
-std::int64_t multiply_cycles(const isa::Multiply& op, const Timing& timing) {
-  const std::int64_t floor = timing.multiply_min_cycles;
-  const std::int64_t rate = op.double_row ? timing.fp8_columns_per_cycle : 1;
-  const std::int64_t n = (isa::free_elements(op.moving) + rate - 1) / rate;
+// Cycles per column, all passes together.
+std::int64_t column_cycles(const isa::Multiply& op, const Timing& timing) {
   if (op.moving.dtype != DType::f32) {
-    return std::max(n, floor);
+    return 1;
   }
   const bool one_pass = op.zero_one || (op.transpose_mode && timing.fp32_transpose_single_pass);
-  return (one_pass ? 1 : timing.fp32_passes) * std::max(timing.fp32_cycles_per_column * n, floor);
+  return std::int64_t{one_pass ? 1 : timing.fp32_passes} * timing.fp32_cycles_per_column;
+}
+
+std::int64_t columns(const isa::Multiply& op, const Timing& timing) {
+  const std::int64_t rate = op.double_row ? timing.fp8_columns_per_cycle : 1;
+  return (isa::free_elements(op.moving) + rate - 1) / rate;
+}
+
+std::int64_t multiply_cycles(const isa::Multiply& op, const Timing& timing) {
+  return column_cycles(op, timing) *
+         std::max<std::int64_t>(columns(op, timing), timing.multiply_min_cycles);
 }
 
 std::int64_t stationary_cycles(const isa::LoadStationary& op, const Timing& timing) {
@@ -202,7 +210,14 @@ Cost tensor_cost(const isa::Operation& operation, const Timing& timing) {
                                        stream_cycles(operation, isa::Engine::tensor, timing));
   const double latency =
       load != nullptr ? timing.stationary_latency_ns : timing.multiply_latency_ns;
-  return {stream, stream, stream, ticks_of_ns(timing, latency), false};
+  Cost cost{stream, stream, stream, ticks_of_ns(timing, latency), false, Ticks(0)};
+  if (const auto* multiply = operation.get_if<isa::Multiply>()) {
+    const std::int64_t unused =
+        std::max<std::int64_t>(0, timing.multiply_min_cycles - columns(*multiply, timing));
+    cost.filler =
+        ticks_of_cycles(timing, isa::Engine::tensor, column_cycles(*multiply, timing) * unused);
+  }
+  return cost;
 }
 
 Cost control_cost(const isa::Operation& operation, isa::Engine engine, const Timing& timing) {
@@ -213,7 +228,7 @@ Cost control_cost(const isa::Operation& operation, isa::Engine engine, const Tim
                             timing.gpsimd_start_cycles + operation_cycles(operation, timing));
   }
   time = std::max(time, Ticks(1));
-  return {time, time, time, Ticks(0), false};
+  return {time, time, time, Ticks(0), false, Ticks(0)};
 }
 
 }  // namespace
@@ -281,8 +296,9 @@ Cost cost_of(const isa::Operation& operation, isa::Engine engine, const isa::Mac
   }
   std::int64_t count = stream_cycles(operation, engine, timing);
   std::int64_t extra = timing.issue_overhead_cycles;
-  if (engine == isa::Engine::gpsimd) {
+  if (engine == isa::Engine::gpsimd) {  // its start contains the opening of the accesses
     count += timing.gpsimd_start_cycles;
+    extra = 0;
   }
   if (const auto* activation = operation.get_if<isa::Activation>();
       activation != nullptr && activation->with_reduce) {

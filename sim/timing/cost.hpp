@@ -14,6 +14,7 @@ struct Cost {
   Ticks interval;  // from this start to that of an independent next instruction
   Ticks latency;   // end of the stream to completion (the signal)
   bool performance_mode = false;  // Vector borrows GpSimd's bus
+  Ticks filler;  // of a multiply's stream: beyond its last column, up to the shortest interval
 };
 
 // Dma, DmaIndirect: the trigger only; the transfer is sim/machine/dma's. A stationary load's interval is the load itself;

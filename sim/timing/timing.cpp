@@ -114,6 +114,8 @@ constexpr auto dma_fields() {
             "shortest time of a descriptor on an engine"},
       Field{"dma_ring_row_ns", &Timing::dma_ring_row_ns, "ns", 0, 1e6, required,
             "shortest time between two descriptors of one ring on an engine"},
+      Field{"dma_two_sided_factor", &Timing::dma_two_sided_factor, "", 1, 16, required,
+            "both shortest times, for descriptors at whose ends both sides jump"},
       Field{"dma_merge_bytes", &Timing::dma_merge_bytes, "bytes", 0, 1e9, required,
             "rows that follow each other in HBM share a descriptor up to this size; 0 = never"},
       Field{"dma_transpose_hbm", &Timing::dma_transpose_hbm, "", 0.0001, 1, required,

@@ -73,6 +73,7 @@ struct Timing {
   double dma_engine_bytes_per_ns = 0;
   double dma_row_ns = 0;
   double dma_ring_row_ns = 0;
+  double dma_two_sided_factor = 1;
   int dma_merge_bytes = 0;
   double dma_transpose_hbm = 1;
   double dma_transpose_sbuf = 1;

@@ -112,18 +112,21 @@ class Groups {
   std::vector<std::int32_t> ends_;  // multiplies up to the end of each group
 };
 
-// Result tiles of 128 x 512 on their way to HBM, in a ring of buffers.
+// Result tiles of 128 rows on their way to HBM, in a ring of buffers.
 class Stores {
  public:
-  Stores(Kernel& kernel, isa::DType dtype, std::int64_t offset, std::int32_t buffers)
+  Stores(Kernel& kernel, isa::DType dtype, std::int64_t columns, std::int64_t offset,
+         std::int32_t buffers)
       : kernel_(kernel),
         dtype_(dtype),
+        columns_(columns),
         offset_(offset),
         buffers_(buffers),
         stored_(kernel.counter()) {}
 
   [[nodiscard]] isa::Access buffer() const {
-    return in_sbuf(dtype_, tile, wide, offset_ + count_ % buffers_ * wide * isa::size_of(dtype_));
+    return in_sbuf(dtype_, tile, columns_,
+                   offset_ + count_ % buffers_ * columns_ * isa::size_of(dtype_));
   }
   [[nodiscard]] isa::SemaphoreWait free() const { return stored_.at(count_ - buffers_ + 1); }
   void store(const Tile& to, isa::SemaphoreWait ready) {
@@ -134,6 +137,7 @@ class Stores {
  private:
   Kernel& kernel_;
   isa::DType dtype_;
+  std::int64_t columns_;
   std::int64_t offset_;
   std::int32_t buffers_;
   std::int32_t count_ = 0;
@@ -170,7 +174,7 @@ isa::Program streamed_product(const Product& p, const StreamedPlan& plan,
   Buffers right{left.base + left.bytes * plan.buffers, wide * size, plan.buffers, {}};
   Loads loads(kernel, plan.rings);
   Groups groups(kernel, machine.psum_banks);
-  Stores stores(kernel, p.dtype, right.base + right.bytes * plan.buffers, 8);
+  Stores stores(kernel, p.dtype, wide, right.base + right.bytes * plan.buffers, 8);
   std::int32_t first_group = 0;
   std::int32_t multiplies = 0;
 
@@ -213,52 +217,56 @@ isa::Program blocked_product(const Product& p, const BlockedPlan& plan,
   const Matrices matrices = declare(kernel, p);
   const std::int64_t size = isa::size_of(p.dtype);
   const std::int64_t tiles_k = plan.k / tile;
-  const std::int64_t left_bytes = tiles_k * plan.m * size;
-  const std::int64_t pair_bytes = left_bytes + tiles_k * plan.n * size;
-  const std::int64_t sums = 2 * pair_bytes;
+  Buffers left{0, tiles_k * plan.m * size, 2, {}};
+  Buffers right{left.bytes * 2, tiles_k * plan.n * size, 2, {}};
+  const std::int64_t results = right.base + right.bytes * 2;
+  const auto result_row = [&](std::int64_t m) {
+    return in_sbuf(p.dtype, tile, plan.n, results + m / tile * plan.n * size);
+  };
   Loads loads(kernel, plan.rings);
   Groups groups(kernel, machine.psum_banks);
-  Stores stores(kernel, p.dtype, sums + plan.m / tile * plan.n * 4, 4);
-  std::vector<std::int32_t> block_ends;  // multiplies up to the end of each pair of blocks
+  Stores stores(kernel, p.dtype, plan.n, results + p.m / tile * plan.n * size, 4);
+  Counter packed = kernel.counter();
   std::int32_t group = 0;
 
-  for (std::int64_t m0 = 0; m0 < p.m; m0 += plan.m) {
-    for (std::int64_t n0 = 0; n0 < p.n; n0 += plan.n) {
-      for (std::int64_t k0 = 0; k0 < p.k; k0 += plan.k) {
-        const std::size_t block = block_ends.size();
-        const std::int64_t left_at = static_cast<std::int64_t>(block % 2) * pair_bytes;
-        const std::int64_t right_at = left_at + left_bytes;
-        const isa::SemaphoreWait free =
-            groups.multiplied().at(block < 2 ? 0 : block_ends[block - 2]);
+  for (std::int64_t n0 = 0; n0 < p.n; n0 += plan.n) {
+    for (std::int64_t m = 0; m < p.m; m += tile) {
+      kernel.emit(Engine::vector, isa::Memset{result_row(m), 0.0F});
+    }
+    for (std::int64_t k0 = 0; k0 < p.k; k0 += plan.k) {
+      const std::int64_t right_at = right.next_offset();
+      for (std::int64_t k = 0; k < tiles_k; ++k) {
+        loads.load({matrices.right, p.n, k0 + k * tile, n0, tile, plan.n},
+                   right_at + k * plan.n * size, {groups.multiplied().at(right.needed())});
+      }
+      for (std::int64_t m0 = 0; m0 < p.m; m0 += plan.m) {
+        const std::int64_t left_at = left.next_offset();
         for (std::int64_t k = 0; k < tiles_k; ++k) {
-          loads.load({matrices.right, p.n, k0 + k * tile, n0, tile, plan.n},
-                     right_at + k * plan.n * size, {free});
           loads.load({matrices.left, p.m, k0 + k * tile, m0, tile, plan.m},
-                     left_at + k * plan.m * size, {free});
+                     left_at + k * plan.m * size, {groups.multiplied().at(left.needed())});
         }
         Waits loaded = loads.all();
-        for (std::int64_t m = 0; m < plan.m; m += tile) {
+        for (std::int64_t m = m0; m < m0 + plan.m; m += tile) {
           for (std::int64_t n = 0; n < plan.n; n += wide) {
             for (std::int64_t k = 0; k < tiles_k; ++k) {
               groups.multiply(
-                  group, in_sbuf(p.dtype, tile, tile, left_at + (k * plan.m + m) * size),
+                  group, in_sbuf(p.dtype, tile, tile, left_at + (k * plan.m + m - m0) * size),
                   in_sbuf(p.dtype, tile, wide, right_at + (k * plan.n + n) * size), k == 0, loaded);
               loaded.clear();
             }
             groups.end_group(group);
-            const isa::Access sum =
-                in_sbuf(isa::DType::f32, tile, wide, sums + (m / tile * plan.n + n) * 4);
-            const bool last = k0 + plan.k >= p.k;
-            groups.evict(group, last ? stores.buffer() : sum, k0 > 0 ? &sum : nullptr,
-                         last ? Waits{stores.free()} : Waits{});
-            if (last) {
-              stores.store({matrices.out, p.n, m0 + m, n0 + n, tile, wide}, groups.evicted().now());
-            }
-            ++group;
+            const isa::Access sum = in_sbuf(p.dtype, tile, wide, result_row(m).offset + n * size);
+            groups.evict(group++, sum, &sum, {});
           }
         }
-        block_ends.push_back(groups.multiplied().count);
+        left.last_use.push_back(groups.multiplied().count);
       }
+      right.last_use.push_back(groups.multiplied().count);
+    }
+    for (std::int64_t m = 0; m < p.m; m += tile) {
+      kernel.emit(Engine::vector, isa::Copy{result_row(m), stores.buffer()}, {stores.free()},
+                  packed.signal());
+      stores.store({matrices.out, p.n, m, n0, tile, plan.n}, packed.now());
     }
   }
   return kernel.take();
@@ -274,7 +282,7 @@ isa::Program resident_product(const Product& p, const ResidentPlan& plan,
   const std::int64_t right_base = tiles_k * p.m * size;
   Loads loads(kernel, plan.rings);
   Groups groups(kernel, plan.accumulators);
-  Stores stores(kernel, p.dtype, right_base + tiles_k * p.n * size, 8);
+  Stores stores(kernel, p.dtype, wide, right_base + tiles_k * p.n * size, 8);
 
   // Chunks in the order in which (n outer, m inner) needs them: the first of the right operand, all of the left one,
   // the rest of the right one. after_left[i], after_right[i]: the waits for chunk i and everything before it.
@@ -334,7 +342,7 @@ isa::Program transposing_product(const Product& p, const TransposingPlan& plan,
   const std::int64_t identity_at = turned_base + turned_buffers * tile * size;
   Loads loads(kernel, plan.rings);
   Groups groups(kernel, 2);
-  Stores stores(kernel, p.dtype, identity_at + tile * size, 4);
+  Stores stores(kernel, p.dtype, wide, identity_at + tile * size, 4);
   Counter turned = kernel.counter();
   Counter ready = kernel.counter();
   const auto steps_per_set = static_cast<std::int32_t>(p.n / wide * (p.k / tile));

@@ -29,7 +29,9 @@ struct StreamedPlan {
 [[nodiscard]] isa::Program streamed_product(const Product& product, const StreamedPlan& plan,
                                             const isa::Machine& machine);
 
-// M, N and K blocked; partial sums of a block pair accumulate in SBUF over the k blocks; loads are double-buffered.
+// M, N and K blocked, in the order n, k, m of the published kernel. The results of all M rows and one block of columns lie
+// in SBUF, in the operands' type: zeroed, added to from PSUM for every k block, at the end copied into rows for the stores,
+// all on Vector. Loads are double-buffered.
 struct BlockedPlan {
   std::int64_t m = 2048;
   std::int64_t n = 1024;

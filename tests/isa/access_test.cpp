@@ -47,6 +47,20 @@ std::int64_t brute_rows(const DmaAccess& source, const DmaAccess& destination) {
   return count;
 }
 
+bool jumps(const Point& a, const Point& b) {
+  return !follows(a, b) && b.first != a.first + 1;
+}
+
+std::int64_t brute_double_jumps(const DmaAccess& source, const DmaAccess& destination) {
+  const std::vector<Point> a = enumerate(source);
+  const std::vector<Point> b = enumerate(destination);
+  std::int64_t count = 0;
+  for (std::size_t i = 1; i < a.size(); ++i) {
+    count += jumps(a[i - 1], a[i]) && jumps(b[i - 1], b[i]) ? 1 : 0;
+  }
+  return count;
+}
+
 DmaAccess side(std::vector<DmaDim> dims, Space space = Space::sbuf) {
   DmaAccess access;
   access.space = space;
@@ -124,6 +138,14 @@ TEST_CASE("rows of a transfer are what both sides have in common") {
   CHECK(rows(side({}), side({})) == 1);
 }
 
+TEST_CASE("a tile of a matrix jumps on one side, cut rows into cut rows on both") {
+  const DmaAccess matrix = side({{512, 64}, {1, 128}}, Space::hbm);
+  CHECK(double_jumps(matrix, side({{1, 64, true}, {1, 128}})) == 0);
+  CHECK(double_jumps(matrix, side({{1, 32, true}, {256, 2}, {1, 128}})) == 32);
+  CHECK(double_jumps(matrix, matrix) == 63);
+  CHECK(double_jumps(side({{1, 64}}), side({{1, 64}})) == 0);
+}
+
 TEST_CASE("rows and runs agree with enumeration for random patterns") {
   Random random(3);
   std::int64_t merged = 0;
@@ -135,6 +157,7 @@ TEST_CASE("rows and runs agree with enumeration for random patterns") {
     REQUIRE(elements(b) == count);
     REQUIRE(rows(a, b) == brute_rows(a, b));
     REQUIRE(rows(a, b) == rows(b, a));
+    REQUIRE(double_jumps(a, b) == brute_double_jumps(a, b));
     const std::vector<Point> points = enumerate(a);
     std::int64_t run = 1;
     while (run < count && follows(points[static_cast<std::size_t>(run - 1)],

@@ -81,7 +81,12 @@ bool Execution::in_range() {
 bool Execution::perform(isa::Engine engine, std::size_t index) {
   const isa::Instruction& instruction = program_.streams[static_cast<std::size_t>(engine)][index];
   if (checker_) {
-    if (const auto problem = checker_->start(engine, index)) {
+    std::optional<std::vector<std::int64_t>> rows;
+    if (const auto* indirect = instruction.operation.get_if<isa::DmaIndirect>();
+        indirect != nullptr && context_) {
+      rows = selected_rows(*indirect, *context_);
+    }
+    if (const auto problem = checker_->start(engine, index, rows ? &*rows : nullptr)) {
       add_fault(problem->kind, engine, index, problem->text);
       return false;
     }

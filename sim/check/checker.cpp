@@ -31,7 +31,7 @@ bool exists_at_start(isa::Role role) {
 Checker::Checker(const isa::Program& program, const isa::Machine& machine)
     : program_(program),
       machine_(machine),
-      clocks_(program.semaphores, machine.dma_rings),
+      clocks_(program, machine.dma_rings),
       sbuf_shadow_(machine.sbuf_bytes, chip_block),
       psum_shadow_(machine.psum_banks * machine.psum_bank_bytes, chip_block),
       sbuf_written_(machine.sbuf_bytes),
@@ -153,12 +153,15 @@ std::optional<Checker::Problem> Checker::check_array(const isa::Operation& opera
                               [&rows](const PartitionSet& set) { return rows.within(set); })) {
     return Problem{FaultKind::uninitialised, "multiplies with weights that were never loaded"};
   }
-  if (multiply->accumulate && !psum_started_.contains(footprint_of(multiply->out))) {
-    return Problem{FaultKind::unstarted_accumulation, "accumulates onto " +
-                                                          describe(footprint_of(multiply->out)) +
-                                                          ", which no multiply has started"};
-  }
   return std::nullopt;
+}
+
+std::optional<Checker::Problem> Checker::check_accumulation(const Footprint& footprint) {
+  if (psum_started_.contains(footprint)) {
+    return std::nullopt;
+  }
+  return Problem{FaultKind::unstarted_accumulation,
+                 "accumulates onto " + describe(footprint) + ", which no multiply has started"};
 }
 
 void Checker::note_write(const isa::Operation& operation, const Footprint& footprint) {
@@ -182,20 +185,27 @@ void Checker::note_write(const isa::Operation& operation, const Footprint& footp
   }
 }
 
-std::optional<Checker::Problem> Checker::start(isa::Engine engine, std::size_t index) {
+std::optional<Checker::Problem> Checker::start(isa::Engine engine, std::size_t index,
+                                               const std::vector<std::int64_t>* rows) {
   const isa::Instruction& instruction = program_.streams[static_cast<std::size_t>(engine)][index];
   const Stamp stamp = clocks_.start(engine, instruction);
   if (auto refused = check_array(instruction.operation)) {
     return refused;
   }
+  const auto* multiply = instruction.operation.get_if<isa::Multiply>();
+  const bool accumulates = multiply != nullptr && multiply->accumulate;
   std::optional<Problem> problem;
-  for_each_touch(instruction.operation, [&](const Footprint& footprint, bool is_write) {
-    const Access access{engine, static_cast<std::uint32_t>(index), stamp, is_write};
-    problem = is_write ? std::nullopt : check_read(footprint);
+  for_each_touch(instruction.operation, rows, [&](const Footprint& footprint, bool is_write) {
+    const Access access{engine, is_write, static_cast<std::uint32_t>(index), stamp};
+    if (!is_write) {
+      problem = check_read(footprint);
+    } else if (accumulates) {
+      problem = check_accumulation(footprint);
+    }
     if (!problem) {
       problem = check_race(access, footprint);
     }
-    if (!problem && is_write) {
+    if (!problem && is_write && !accumulates) {  // what is started is written
       note_write(instruction.operation, footprint);
     }
     return !problem;

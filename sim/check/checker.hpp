@@ -26,8 +26,9 @@ class Checker {
     FaultKind kind = FaultKind::race;
     std::string text;
   };
-  // The instruction starts; its operands are inside the memories.
-  [[nodiscard]] std::optional<Problem> start(isa::Engine engine, std::size_t index);
+  // The instruction starts; its operands are inside the memories. `rows`: see for_each_touch.
+  [[nodiscard]] std::optional<Problem> start(isa::Engine engine, std::size_t index,
+                                             const std::vector<std::int64_t>* rows = nullptr);
 
   // After a complete run: the first output that was not written completely (only outputs without padding are judged).
   [[nodiscard]] std::optional<std::string> unwritten_output() const;
@@ -50,6 +51,7 @@ class Checker {
   [[nodiscard]] std::optional<Problem> check_read(const Footprint& footprint);
   [[nodiscard]] std::optional<Problem> check_race(const Access& access, const Footprint& footprint);
   [[nodiscard]] std::optional<Problem> check_array(const isa::Operation& operation);
+  [[nodiscard]] std::optional<Problem> check_accumulation(const Footprint& footprint);
   void note_write(const isa::Operation& operation, const Footprint& footprint);
   [[nodiscard]] Shadow* shadow_of(const Footprint& footprint);
   [[nodiscard]] std::string describe(const Footprint& footprint) const;

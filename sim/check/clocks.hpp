@@ -10,6 +10,7 @@
 // run is judged.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -26,7 +27,7 @@ struct Stamp {
 
 class Clocks {
  public:
-  Clocks(int semaphores, int rings);
+  Clocks(const isa::Program& program, int rings);
 
   // The instruction starts: joins its waits. Returns its stamp (a transfer's is on its ring's chain).
   Stamp start(isa::Engine engine, const isa::Instruction& instruction);
@@ -40,27 +41,42 @@ class Clocks {
     }
     return stamp.index <= known(engine)[stamp.chain];
   }
-  // Ordered before everything that any engine will still do.
-  [[nodiscard]] bool settled(Stamp stamp) const;
+  // Ordered before everything that any engine will still do (one that has started its last instruction does nothing).
+  // `running`: the engine whose instruction is being judged.
+  [[nodiscard]] bool settled(Stamp stamp, isa::Engine running) const;
 
  private:
   struct Signal {
     Stamp stamp;
     std::uint32_t snapshot = 0;
   };
+  struct Signals {  // of one semaphore, in order
+    std::vector<Signal> kept;
+    std::size_t head = 0;              // of kept: those before are forgotten
+    std::uint32_t dropped = 0;         // number of the signal at kept[0]
+    std::vector<isa::Engine> waiting;  // engines with a wait for the semaphore
+    [[nodiscard]] std::uint32_t count() const {
+      return dropped + static_cast<std::uint32_t>(kept.size());
+    }
+  };
   [[nodiscard]] const std::uint32_t* known(isa::Engine engine) const {
     return known_.data() + static_cast<std::size_t>(engine) * chains_;
   }
   void join(isa::Engine engine, isa::SemaphoreWait wait);
+  void forget(isa::SemaphoreId semaphore);
+  void drop(std::uint32_t& snapshot);
   [[nodiscard]] std::uint32_t snapshot_of(isa::Engine engine);
 
   std::size_t chains_;
+  std::array<std::uint32_t, isa::engine_count> instructions_{};  // of each stream
   std::vector<std::uint32_t>
       known_;  // per engine: the last index of each chain known to have happened
-  std::vector<std::uint32_t> ring_count_;        // transfers triggered per ring
-  std::vector<std::vector<Signal>> signals_;     // per semaphore, in order
-  std::vector<std::uint32_t> joined_;            // per engine and semaphore: signals already joined
-  std::vector<std::uint32_t> snapshots_;         // rows of chains_
+  std::vector<std::uint32_t> ring_count_;     // transfers triggered per ring
+  std::vector<Signals> signals_;              // per semaphore
+  std::vector<std::uint32_t> joined_;         // per engine and semaphore: signals already joined
+  std::vector<std::uint32_t> snapshots_;      // rows of chains_
+  std::vector<std::uint32_t> snapshot_uses_;  // per row
+  std::vector<std::uint32_t> free_snapshots_;
   std::vector<std::uint32_t> current_snapshot_;  // per engine; none if its clock has changed
 };
 

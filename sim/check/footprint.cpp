@@ -194,6 +194,8 @@ Footprint footprint_of(const isa::Access& access) {
   Footprint footprint;
   footprint.space = access.space;
   footprint.partitions = partition_range(access.partition, access.partitions);
+  footprint.partition = access.partition;
+  footprint.partition_end = access.partition + access.partitions;
   const std::int64_t size = isa::size_of(access.dtype);
   if (access.rank == 1 && access.dims[0].stride == 1) {  // by far the most frequent
     footprint.begin = access.offset;
@@ -229,9 +231,15 @@ Footprint footprint_of(const isa::DmaAccess& access) {
   }
   if (access.space == isa::Space::hbm) {
     footprint.partitions.words[0] = 1;
+    footprint.partition_end = 1;
     set_bytes(footprint, access.offset * size, size, dims);
   } else {
     footprint.partitions = touched;
+    const isa::PartitionRange hull = isa::partition_range(access);
+    footprint.partition = static_cast<int>(hull.begin);
+    footprint.partition_end = static_cast<int>(hull.end);
+    footprint.solid = touched == partition_range(footprint.partition,
+                                                 footprint.partition_end - footprint.partition);
     set_bytes(footprint, access.offset, size, dims);
   }
   return footprint;
@@ -252,6 +260,12 @@ Footprint table_footprint(const isa::DmaIndirect& dma) {
   hull.run = hull.end - hull.begin;
   hull.rank = 0;
   return hull;
+}
+
+Footprint table_row_footprint(const isa::DmaIndirect& dma, std::int64_t row) {
+  isa::DmaAccess access = dma.table;
+  access.offset += row * dma.row_stride;
+  return footprint_of(access);
 }
 
 bool meets(const Footprint& a, const Footprint& b) {

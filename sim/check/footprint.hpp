@@ -4,7 +4,7 @@
 
 #include <array>
 #include <cstdint>
-#include <variant>
+#include <vector>
 
 #include "isa/instruction.hpp"
 #include "isa/program.hpp"
@@ -50,6 +50,9 @@ struct Footprint {
   isa::Space space = isa::Space::sbuf;
   isa::TensorId tensor;
   PartitionSet partitions;
+  int partition = 0;  // hull of the partitions
+  int partition_end = 0;
+  bool solid = true;       // every partition of that hull
   std::int64_t begin = 0;  // hull in bytes
   std::int64_t end = 0;
   // The bytes: begin + sum of i_d * stride[d] + [0, run); strides positive, outermost (largest) first.
@@ -60,13 +63,15 @@ struct Footprint {
 
   // Every byte of the hull is touched.
   [[nodiscard]] bool dense() const { return rank == 0; }
+  [[nodiscard]] bool rectangle() const { return rank == 0 && solid; }
   [[nodiscard]] bool same_bytes(const Footprint& other) const;
 };
 
 [[nodiscard]] Footprint footprint_of(const isa::Access& access);
 [[nodiscard]] Footprint footprint_of(const isa::DmaAccess& access);
-// All rows of the table that a DmaIndirect may touch.
+// All rows of the table that a DmaIndirect may touch, and one of them.
 [[nodiscard]] Footprint table_footprint(const isa::DmaIndirect& dma);
+[[nodiscard]] Footprint table_row_footprint(const isa::DmaIndirect& dma, std::int64_t row);
 
 [[nodiscard]] bool meets(const Footprint& a, const Footprint& b);
 
@@ -102,9 +107,10 @@ void for_each_block(const Footprint& footprint, std::int64_t grain, F f) {
   }
 }
 
-// Calls f(footprint, is_write) for what an operation touches, reads before writes, until f returns false.
+// Calls f(footprint, is_write) for what an operation touches, reads before writes, until f returns false. `rows`: the rows
+// that an indirect transfer selects in its table, each once; null if they are not known: then any of them.
 template <class F>
-void for_each_touch(const isa::Operation& operation, F f) {
+void for_each_touch(const isa::Operation& operation, const std::vector<std::int64_t>* rows, F f) {
   bool more = true;
   for (const bool writes : {false, true}) {
     isa::for_each_access(operation, [&](const isa::Access& access, bool is_write) {
@@ -118,10 +124,23 @@ void for_each_touch(const isa::Operation& operation, F f) {
     more = more && (!dma->accumulate || f(footprint_of(dma->destination), false));
     more = more && f(footprint_of(dma->destination), true);
   } else if (const auto* indirect = operation.get_if<isa::DmaIndirect>()) {
-    const Footprint rows = footprint_of(indirect->rows_side);
-    const Footprint table = table_footprint(*indirect);
-    more = more && f(indirect->scatter ? rows : table, false);
-    more = more && f(indirect->scatter ? table : rows, true);
+    const Footprint side = footprint_of(indirect->rows_side);
+    const auto touch_table = [&](bool is_write) {
+      if (rows == nullptr) {
+        more = more && f(table_footprint(*indirect), is_write);
+        return;
+      }
+      for (const std::int64_t row : *rows) {
+        more = more && f(table_row_footprint(*indirect, row), is_write);
+      }
+    };
+    if (indirect->scatter) {
+      more = more && f(side, false);
+      touch_table(true);
+    } else {
+      touch_table(false);
+      more = more && f(side, true);
+    }
   }
 }
 

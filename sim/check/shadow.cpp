@@ -4,98 +4,135 @@
 
 namespace systole::sim {
 
-bool Shadow::meets(const Record& record, const Footprint& footprint) {
+bool Shadow::meets(const Record& record, const Footprint& footprint) const {
   if (record.begin >= footprint.end || footprint.begin >= record.end ||
-      !record.partitions.meets(footprint.partitions)) {
+      record.partition >= footprint.partition_end || footprint.partition >= record.partition_end) {
     return false;
   }
-  if (!record.pattern && footprint.dense()) {
+  if (record.pattern == no_pattern && footprint.rectangle()) {
     return true;
   }
-  Footprint hull = footprint;  // same space and tensor
-  hull.partitions = record.partitions;
-  hull.begin = record.begin;
-  hull.end = record.end;
-  hull.run = record.end - record.begin;
-  hull.rank = 0;
-  return sim::meets(record.pattern ? *record.pattern : hull, footprint);
-}
-
-bool Shadow::same_bytes(const Record& record, const Footprint& footprint) {
-  return record.pattern && record.pattern->same_bytes(footprint);
-}
-
-const Access* Shadow::find_race(Block& block, const Access& access, const Footprint& footprint,
-                                const Clocks& clocks) {
-  for (const Record& record : block) {
-    if (!(access.is_write || record.access.is_write) ||
-        clocks.before(record.access.stamp, access.engine, access.stamp)) {
-      continue;
-    }
-    // A transfer that accumulates reads and writes the same bytes: no race with itself.
-    const bool same =
-        record.access.engine == access.engine && record.access.instruction == access.instruction;
-    if (!same && meets(record, footprint)) {
-      return &record.access;
-    }
+  if (record.pattern != no_pattern) {
+    return sim::meets(patterns_[record.pattern].footprint, footprint);
   }
-  return nullptr;
+  Footprint rectangle;
+  rectangle.space = footprint.space;
+  rectangle.tensor = footprint.tensor;
+  rectangle.partitions = partition_range(record.partition, record.partition_end - record.partition);
+  rectangle.begin = record.begin;
+  rectangle.end = record.end;
+  rectangle.run = record.end - record.begin;
+  return sim::meets(rectangle, footprint);
 }
 
-void Shadow::remember(std::size_t index, const Record& added, const Footprint& footprint,
-                      const Clocks& clocks) {
+// Whatever meets the record in this block also meets the footprint.
+bool Shadow::covers(const Footprint& footprint, const Record& record, std::size_t index) const {
+  if (record.partition < footprint.partition || record.partition_end > footprint.partition_end) {
+    return false;
+  }
+  if (footprint.rectangle()) {
+    const std::int64_t begin = static_cast<std::int64_t>(index) * block_;
+    return std::max(record.begin, begin) >= footprint.begin &&
+           std::min(record.end, begin + block_) <= footprint.end;
+  }
+  if (record.pattern == no_pattern) {
+    return false;
+  }
+  const Footprint& pattern = patterns_[record.pattern].footprint;
+  return pattern.same_bytes(footprint) && pattern.partitions.within(footprint.partitions);
+}
+
+void Shadow::release(const Record& record) {
+  if (record.pattern != no_pattern && --patterns_[record.pattern].uses == 0) {
+    free_patterns_.push_back(record.pattern);
+  }
+}
+
+void Shadow::prune(Block& block, isa::Engine running, const Clocks& clocks) {
+  std::erase_if(block.records, [&](const Record& record) {
+    const bool settled = clocks.settled(record.access.stamp, running);
+    if (settled) {
+      release(record);
+    }
+    return settled;
+  });
+  block.prune_at = std::max<std::size_t>(24, 2 * block.records.size());
+}
+
+// False if an access in the block races with the added one. Otherwise it takes the place of those that it covers.
+bool Shadow::visit(std::size_t index, const Record& added, const Footprint& footprint,
+                   const Clocks& clocks) {
   Block& block = blocks_[index];
   const Access& access = added.access;
-  const std::int64_t begin = static_cast<std::int64_t>(index) * block_;
-  const std::int64_t end = begin + block_;
-  const auto covered = [&](const Record& record) {
-    if (!access.is_write &&
-        (record.access.is_write || record.access.stamp.chain != access.stamp.chain)) {
+  auto kept = block.records.begin();
+  for (auto record = kept; record != block.records.end(); ++record) {
+    const Access& other = record->access;
+    if (clocks.before(other.stamp, access.engine, access.stamp)) {
+      const bool replaceable =
+          access.is_write || (!other.is_write && other.stamp.chain == access.stamp.chain);
+      if (replaceable && covers(footprint, *record, index)) {
+        release(*record);
+        continue;
+      }
+    } else if ((access.is_write || other.is_write) &&
+               // A transfer that accumulates reads and writes the same bytes: no race with itself.
+               (other.engine != access.engine || other.instruction != access.instruction) &&
+               meets(*record, footprint)) {
+      racing_ = other;
+      block.records.erase(kept, record);
       return false;
     }
-    if (!record.partitions.within(footprint.partitions)) {
-      return false;
+    if (kept != record) {
+      *kept = *record;
     }
-    const bool inside = footprint.dense() && std::max(record.begin, begin) >= footprint.begin &&
-                        std::min(record.end, end) <= footprint.end;
-    return (inside || same_bytes(record, footprint)) &&
-           clocks.before(record.access.stamp, access.engine, access.stamp);
-  };
-  std::erase_if(block, covered);
-  if (block.size() >= prune_at && block.size() == block.capacity()) {
-    std::erase_if(block,
-                  [&clocks](const Record& record) { return clocks.settled(record.access.stamp); });
+    ++kept;
   }
-  block.push_back(added);
+  block.records.erase(kept, block.records.end());
+  if (block.records.size() >= block.prune_at) {
+    prune(block, access.engine, clocks);
+  }
+  block.records.push_back(added);
+  if (added.pattern != no_pattern) {
+    ++patterns_[added.pattern].uses;
+  }
+  return true;
+}
+
+Shadow::Record Shadow::record_of(const Access& access, const Footprint& footprint) {
+  Record record{access,
+                static_cast<std::uint16_t>(footprint.partition),
+                static_cast<std::uint16_t>(footprint.partition_end),
+                no_pattern,
+                footprint.begin,
+                footprint.end};
+  if (!footprint.rectangle()) {
+    if (free_patterns_.empty()) {
+      free_patterns_.push_back(static_cast<std::uint32_t>(patterns_.size()));
+      patterns_.emplace_back();
+    }
+    record.pattern = free_patterns_.back();
+    free_patterns_.pop_back();
+    patterns_[record.pattern] = {footprint, 1};  // held until all blocks have it
+  }
+  return record;
 }
 
 const Access* Shadow::enter(const Access& access, const Footprint& footprint,
                             const Clocks& clocks) {
-  const Access* race = nullptr;
+  const Record added = record_of(access, footprint);
+  bool free_of_races = true;
   std::size_t last = blocks_.size();  // none
-  const auto for_each_index = [&](auto use) {
-    last = blocks_.size();
-    for_each_block(footprint, block_, [&](std::int64_t from, std::int64_t to) {
-      for (auto i = static_cast<std::size_t>(from / block_);
-           i <= static_cast<std::size_t>((to - 1) / block_); ++i) {
-        if (i != last) {  // runs come in ascending order
-          use(i);
-        }
-        last = i;
+  for_each_block(footprint, block_, [&](std::int64_t from, std::int64_t to) {
+    const auto end = static_cast<std::size_t>((to - 1) / block_);
+    for (auto i = static_cast<std::size_t>(from / block_); i <= end; ++i) {
+      if (i != last && free_of_races) {  // runs come in ascending order
+        free_of_races = visit(i, added, footprint, clocks);
       }
-    });
-  };
-  for_each_index([&](std::size_t i) {
-    if (race == nullptr) {
-      race = find_race(blocks_[i], access, footprint, clocks);
+      last = i;
     }
   });
-  if (race == nullptr) {
-    const Record added{access, footprint.partitions, footprint.begin, footprint.end,
-                       footprint.dense() ? nullptr : std::make_shared<const Footprint>(footprint)};
-    for_each_index([&](std::size_t i) { remember(i, added, footprint, clocks); });
-  }
-  return race;
+  release(added);
+  return free_of_races ? nullptr : &racing_;
 }
 
 }  // namespace systole::sim

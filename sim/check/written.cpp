@@ -6,8 +6,8 @@
 namespace systole::sim {
 
 template <class F>
-void WrittenSet::for_each_part(const Footprint& footprint, F f) {
-  for_each_block(footprint, 0, [&](std::int64_t from, std::int64_t to) {
+void WrittenSet::for_each_part(const Footprint& footprint, std::int64_t grain, F f) {
+  for_each_block(footprint, grain, [&](std::int64_t from, std::int64_t to) {
     while (from < to) {
       const std::int64_t index = from / block_bytes;
       const std::int64_t end = std::min(to, (index + 1) * block_bytes);
@@ -23,89 +23,143 @@ bool WrittenSet::known_in(const Block& block, const PartitionSet& partitions, st
   if (partitions.within(block.whole)) {
     return true;
   }
-  return std::any_of(block.known.begin(), block.known.end(), [&](const Rectangle& known) {
+  const auto last = block.known.begin() + block.rectangles;
+  return std::any_of(block.known.begin(), last, [&](const Rectangle& known) {
     return known.begin <= begin && end <= known.end && partitions.within(known.partitions);
   });
+}
+
+// From rectangles to bytes.
+void WrittenSet::spell_out(Block& block) {
+  if (block.bytes) {
+    return;
+  }
+  block.bytes = std::make_unique<std::array<PartitionSet, block_bytes>>();
+  for (std::uint32_t i = 0; i < block.rectangles; ++i) {
+    const Rectangle& known = block.known[i];
+    for (std::int32_t at = known.begin; at < known.end; ++at) {
+      (*block.bytes)[static_cast<std::size_t>(at)].add(known.partitions);
+    }
+  }
 }
 
 void WrittenSet::note(Block& block, const PartitionSet& partitions, std::int64_t begin,
                       std::int64_t end) {
   // A rectangle that grows at one end, or covers an older one, takes its place.
-  for (Rectangle& known : block.known) {
-    if (known.partitions == partitions && known.begin <= end && begin <= known.end &&
-        known.begin < known.end) {
-      known.begin = std::min(known.begin, static_cast<std::int32_t>(begin));
-      known.end = std::max(known.end, static_cast<std::int32_t>(end));
-      return;
+  Rectangle added{partitions, static_cast<std::int32_t>(begin), static_cast<std::int32_t>(end)};
+  for (std::uint32_t i = 0; i < block.rectangles;) {
+    const Rectangle& known = block.known[i];
+    const bool grows = known.partitions == added.partitions && known.begin <= added.end &&
+                       added.begin <= known.end;
+    const bool covered = added.begin <= known.begin && known.end <= added.end &&
+                         known.partitions.within(added.partitions);
+    if (!grows && !covered) {
+      ++i;
+      continue;
+    }
+    added.begin = std::min(known.begin, added.begin);
+    added.end = std::max(known.end, added.end);
+    block.known[i] = block.known[--block.rectangles];
+  }
+  if (added.begin == 0 && added.end == block_bytes) {
+    block.whole.add(added.partitions);
+    return;
+  }
+  if (block.rectangles < rectangle_count) {
+    block.known[block.rectangles++] = added;
+  } else {
+    spell_out(block);
+    block.known[block.next++ % rectangle_count] = added;
+  }
+  if (block.bytes) {
+    for (std::int64_t at = begin; at < end; ++at) {
+      (*block.bytes)[static_cast<std::size_t>(at)].add(partitions);
     }
   }
-  block.known[block.next_known++ % rectangle_count] = {partitions, static_cast<std::int32_t>(begin),
-                                                       static_cast<std::int32_t>(end)};
+}
+
+bool WrittenSet::hull_known(const Footprint& footprint) {
+  bool all = true;
+  for_each_part(footprint, block_bytes, [&](Block& block, std::int64_t begin, std::int64_t end) {
+    all = all && known_in(block, footprint.partitions, begin, end);
+  });
+  return all;
 }
 
 void WrittenSet::add(const Footprint& footprint) {
-  const PartitionSet& partitions = footprint.partitions;
-  for_each_part(footprint, [&](Block& block, std::int64_t begin, std::int64_t end) {
-    if (known_in(block, partitions, begin, end)) {
-      return;
+  if (hull_known(footprint)) {
+    return;
+  }
+  for_each_part(footprint, 0, [&](Block& block, std::int64_t begin, std::int64_t end) {
+    if (!known_in(block, footprint.partitions, begin, end)) {
+      note(block, footprint.partitions, begin, end);
     }
-    if (begin == 0 && end == block_bytes) {
-      block.whole.add(partitions);
-      return;
-    }
-    if (!block.bytes) {
-      block.bytes = std::make_unique<std::array<PartitionSet, block_bytes>>();
-    }
-    for (std::int64_t i = begin; i < end; ++i) {
-      (*block.bytes)[static_cast<std::size_t>(i)].add(partitions);
-    }
-    note(block, partitions, begin, end);
   });
 }
 
 void WrittenSet::remove(const Footprint& footprint) {
-  for_each_part(footprint, [&](Block& block, std::int64_t begin, std::int64_t end) {
+  for_each_part(footprint, 0, [&](Block& block, std::int64_t begin, std::int64_t end) {
+    spell_out(block);
     if (footprint.partitions.meets(block.whole)) {  // push the affected partitions down to bytes
       PartitionSet pushed = block.whole;
       PartitionSet kept = block.whole;
       kept.remove(footprint.partitions);
       pushed.remove(kept);
       block.whole = kept;
-      if (!block.bytes) {
-        block.bytes = std::make_unique<std::array<PartitionSet, block_bytes>>();
-      }
       for (PartitionSet& byte : *block.bytes) {
         byte.add(pushed);
       }
     }
-    for (Rectangle& known : block.known) {
-      if (known.begin < end && begin < known.end && known.partitions.meets(footprint.partitions)) {
-        known = {};
+    for (std::uint32_t i = 0; i < block.rectangles;) {
+      const Rectangle& known = block.known[i];
+      const bool hit =
+          known.begin < end && begin < known.end && known.partitions.meets(footprint.partitions);
+      if (hit) {
+        block.known[i] = block.known[--block.rectangles];
+      } else {
+        ++i;
       }
     }
-    if (block.bytes) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        (*block.bytes)[static_cast<std::size_t>(i)].remove(footprint.partitions);
-      }
+    for (std::int64_t i = begin; i < end; ++i) {
+      (*block.bytes)[static_cast<std::size_t>(i)].remove(footprint.partitions);
     }
   });
 }
 
+bool WrittenSet::contains_part(Block& block, const PartitionSet& partitions, std::int64_t begin,
+                               std::int64_t end) {
+  if (known_in(block, partitions, begin, end)) {
+    return true;
+  }
+  if (block.rectangles == 0 && !block.bytes) {
+    return false;
+  }
+  spell_out(block);
+  PartitionSet missing = partitions;
+  missing.remove(block.whole);
+  const auto first = block.bytes->begin() + begin;
+  return std::all_of(first, first + (end - begin),
+                     [&missing](const PartitionSet& byte) { return missing.within(byte); });
+}
+
 bool WrittenSet::contains(const Footprint& footprint) {
-  bool all = true;
-  for_each_part(footprint, [&](Block& block, std::int64_t begin, std::int64_t end) {
-    if (!all || known_in(block, footprint.partitions, begin, end)) {
+  // The hull in each block, and where that has holes the runs. A hull that is found whole is known from then on.
+  bool hull = true;
+  for_each_part(footprint, block_bytes, [&](Block& block, std::int64_t begin, std::int64_t end) {
+    if (!hull || known_in(block, footprint.partitions, begin, end)) {
       return;
     }
-    PartitionSet missing = footprint.partitions;
-    missing.remove(block.whole);
-    all = block.bytes != nullptr;
-    for (std::int64_t i = begin; all && i < end; ++i) {
-      all = missing.within((*block.bytes)[static_cast<std::size_t>(i)]);
-    }
-    if (all && footprint.dense()) {
+    hull = contains_part(block, footprint.partitions, begin, end);
+    if (hull) {
       note(block, footprint.partitions, begin, end);
     }
+  });
+  if (hull || footprint.dense()) {
+    return hull;
+  }
+  bool all = true;
+  for_each_part(footprint, 0, [&](Block& block, std::int64_t begin, std::int64_t end) {
+    all = all && contains_part(block, footprint.partitions, begin, end);
   });
   return all;
 }
@@ -156,7 +210,8 @@ void WrittenBytes::add_part(std::size_t index, std::int64_t begin, std::int64_t 
   }
   for_each_word(begin, end, [&block](std::size_t word, std::uint64_t mask) {
     std::uint64_t& bits = (*block.bits)[word];
-    block.written += std::popcount(mask & ~bits);
+    // Whole words that were empty are the rule.
+    block.written += mask == ~std::uint64_t{0} && bits == 0 ? 64 : std::popcount(mask & ~bits);
     bits |= mask;
   });
   if (block.written == length(index)) {
@@ -186,6 +241,16 @@ void WrittenBytes::add(const Footprint& footprint) {
 
 bool WrittenBytes::contains(const Footprint& footprint) const {
   bool all = true;
+  for_each_block(footprint, block_bytes, [&](std::int64_t from, std::int64_t to) {
+    for (auto i = static_cast<std::size_t>(from / block_bytes); all && from < to;
+         from = static_cast<std::int64_t>(++i) * block_bytes) {
+      all = blocks_[i].written == length(i);
+    }
+  });
+  if (all) {
+    return true;
+  }
+  all = true;
   for_each_block(footprint, 0, [&](std::int64_t from, std::int64_t to) {
     for_each_part_of(from, to, block_bytes,
                      [&](std::size_t i, std::int64_t begin, std::int64_t end) {

@@ -1,7 +1,8 @@
 // Which bytes have been written (or, for PSUM, started by a multiply): a set of (partition, byte) pairs.
 //
-// Blocks of bytes, each with the partitions for which the whole block belongs to the set, a few rectangles that are known
-// to belong to it (they decide nearly every question), and, while a block is in parts, one partition set per byte.
+// Blocks of bytes, each with the partitions for which the whole block belongs to the set, and a few rectangles. Only what
+// these cannot express is kept byte by byte. A question is first asked for the hull of a footprint, which nearly always
+// belongs to the set once a buffer has been filled.
 #pragma once
 
 #include <array>
@@ -25,7 +26,7 @@ class WrittenSet {
 
  private:
   static constexpr std::int64_t block_bytes = 1024;
-  static constexpr std::size_t rectangle_count = 6;
+  static constexpr std::uint32_t rectangle_count = 6;
   struct Rectangle {
     PartitionSet partitions;
     std::int32_t begin = 0;
@@ -33,17 +34,23 @@ class WrittenSet {
   };
   struct Block {
     PartitionSet whole;
-    std::array<Rectangle, rectangle_count> known{};
-    std::uint32_t next_known = 0;
-    std::unique_ptr<std::array<PartitionSet, block_bytes>> bytes;  // what belongs beyond `whole`
+    std::uint32_t rectangles = 0;                    // used entries of known
+    std::uint32_t next = 0;                          // to be replaced when all are used
+    std::array<Rectangle, rectangle_count> known{};  // beyond `whole`
+    std::unique_ptr<std::array<PartitionSet, block_bytes>> bytes;  // all beyond `whole`, or null
   };
-  static bool known_in(const Block& block, const PartitionSet& partitions, std::int64_t begin,
-                       std::int64_t end);
+  [[nodiscard]] static bool known_in(const Block& block, const PartitionSet& partitions,
+                                     std::int64_t begin, std::int64_t end);
+  [[nodiscard]] static bool contains_part(Block& block, const PartitionSet& partitions,
+                                          std::int64_t begin, std::int64_t end);
+  // [begin, end) of the partitions belongs to the set from now on (or has been found to).
   static void note(Block& block, const PartitionSet& partitions, std::int64_t begin,
                    std::int64_t end);
-  // Calls f(block, begin, end) with positions in the block, for every run of the footprint.
+  static void spell_out(Block& block);
+  [[nodiscard]] bool hull_known(const Footprint& footprint);
+  // Calls f(block, begin, end) with positions in the block, for every run of the footprint (grain: see for_each_block).
   template <class F>
-  void for_each_part(const Footprint& footprint, F f);
+  void for_each_part(const Footprint& footprint, std::int64_t grain, F f);
 
   std::vector<Block> blocks_;
 };

@@ -1,6 +1,8 @@
 // DMA transfers as moves between two patterns over host memory.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sim/instructions/execute.hpp"
 #include "sim/memory/transfer.hpp"
 
@@ -47,6 +49,24 @@ void execute(const isa::Dma& op, Context& context) {
   std::byte* destination = writable_element(op.destination, memory);
   run_transfer(plan, {op.source.dtype, op.destination.dtype, op.accumulate},
                first_element(op.source, memory), destination);
+}
+
+std::vector<std::int64_t> selected_rows(const isa::DmaIndirect& op, Context& context) {
+  std::vector<std::int64_t> rows;
+  const std::int64_t count = op.rows_side.rank > 0 ? op.rows_side.dims[0].extent : 1;
+  Reader<std::int64_t> index(context, op.index, 0);
+  std::int64_t i = 0;
+  for (int p = 0; p < op.index.partitions; ++p) {
+    const std::int64_t* values = index.row(p);
+    for (std::int64_t j = 0; j < index.size() && i < count; ++j, ++i) {
+      if (values[j] >= 0 && values[j] < op.bound) {
+        rows.push_back(values[j]);
+      }
+    }
+  }
+  std::sort(rows.begin(), rows.end());
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  return rows;
 }
 
 void execute(const isa::DmaIndirect& op, Context& context) {

@@ -6,6 +6,9 @@
 // from that row on.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "isa/instruction.hpp"
 #include "sim/instructions/context.hpp"
 
@@ -40,5 +43,8 @@ void execute(const isa::LocalGather& op, Context& context);
 void execute(const isa::Dma& op, Context& context);
 void execute(const isa::DmaIndirect& op, Context& context);
 void execute(const isa::Nop& op, Context& context);
+
+// The rows of its table that an indirect transfer selects now, each once, in order. Indices out of range are left out.
+[[nodiscard]] std::vector<std::int64_t> selected_rows(const isa::DmaIndirect& op, Context& context);
 
 }  // namespace systole::sim

@@ -9,11 +9,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   const auto bytes = std::as_bytes(std::span(data, size)).subspan(1);
-  if (data[0] % 2 == 0) {
-    static_cast<void>(systole::isa::testing::fuzz_body(bytes, machine));
-  } else {
-    const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    static_cast<void>(systole::isa::testing::fuzz_text(text, machine));
+  const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  switch (data[0] % 3) {
+    case 0:
+      static_cast<void>(systole::isa::testing::fuzz_body(bytes, machine));
+      break;
+    case 1:
+      static_cast<void>(systole::isa::testing::fuzz_text(text, machine));
+      break;
+    default:
+      static_cast<void>(systole::isa::testing::fuzz_machine(text));
   }
   return 0;
 }

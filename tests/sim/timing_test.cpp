@@ -5,9 +5,11 @@
 #include <sstream>
 
 #include "isa/base/error.hpp"
+#include "isa/base/file.hpp"
 #include "sim/machine/dma_rows.hpp"
 #include "sim/simulate.hpp"
 #include "sim/timing/cost.hpp"
+#include "tests/isa/fuzz.hpp"
 #include "tests/sim/builder.hpp"
 
 namespace systole::sim {
@@ -402,6 +404,27 @@ TEST_CASE("misspelt, missing and impossible parameters name file, line and the n
   CHECK(message("dma_row_ns:", "dma_rows_ns:").rfind("my.yaml:", 0) == 0);
   CHECK(message("  semaphore_ns: 5", "  # none").find("semaphore_ns") != std::string::npos);
   CHECK(message("semaphore_ns: 5", "semaphore_ns: -5").find("outside") != std::string::npos);
+}
+
+TEST_CASE("damaged timing sections are refused or mean parameters that come back") {
+  Random random(14);
+  int read = 0;
+  for (const std::string& name : isa::machine_names()) {
+    const std::string text = read_file(isa::find_machine_file(name));
+    const std::string architecture = isa::print_architecture(isa::read_machine(name));
+    for (int k = 0; k < 400; ++k) {
+      std::string damaged = text;
+      isa::testing::damage(damaged, random);
+      try {
+        const std::string printed = print_timing(parse_timing(damaged, "fuzz"));
+        REQUIRE(print_timing(parse_timing(architecture + printed, "fuzz")) == printed);
+        ++read;
+      } catch (const Error&) {
+      }
+    }
+  }
+  CHECK(read > 50);
+  CHECK(read < 1100);
 }
 
 TEST_CASE("printing timing and reading it back gives the same parameters") {

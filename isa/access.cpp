@@ -3,6 +3,8 @@
 #include <limits>
 #include <numeric>
 
+#include "isa/jumps.hpp"
+
 namespace systole::isa {
 namespace {
 

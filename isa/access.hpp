@@ -64,7 +64,7 @@ struct Access {
 struct DmaDim {
   std::int64_t stride = 1;  // elements, or partitions if across
   std::int32_t extent = 1;
-  bool across = false;  // steps across partitions (SBUF only)
+  bool across = false;      // steps across partitions (SBUF only)
   bool operator==(const DmaDim&) const = default;
 };
 
@@ -76,14 +76,14 @@ struct DmaAccess {
   std::int8_t rank = 0;
   std::int16_t partition = 0;  // first partition (sbuf)
   TensorId tensor;             // hbm
-  std::int64_t offset = 0;  // hbm: elements from the tensor's start; sbuf: bytes in the partition
+  std::int64_t offset = 0;     // hbm: elements from the tensor's start; sbuf: bytes in the partition
   std::array<DmaDim, max_rank> dims{};
 
   bool operator==(const DmaAccess&) const = default;
 };
 
-[[nodiscard]] std::int64_t free_elements(const Access& access);  // per partition
-[[nodiscard]] std::int64_t elements(const Access& access);       // partitions * free_elements
+[[nodiscard]] std::int64_t free_elements(const Access& access);   // per partition
+[[nodiscard]] std::int64_t elements(const Access& access);        // partitions * free_elements
 [[nodiscard]] std::int64_t elements(const DmaAccess& access);
 
 // Elements that lie contiguously, innermost, on this side: one row of it.
@@ -92,9 +92,6 @@ struct DmaAccess {
 // each step. Where the runs of the two sides nest (the usual case): elements / the shorter run. Both sides must
 // enumerate the same number of elements.
 [[nodiscard]] std::int64_t rows(const DmaAccess& source, const DmaAccess& destination);
-// Of the boundaries between these rows, those at which both sides jump. To go on in the next partition is no jump: a tile
-// of an HBM matrix, one row per partition, jumps on one side only.
-[[nodiscard]] std::int64_t double_jumps(const DmaAccess& source, const DmaAccess& destination);
 
 // First and one-past-last byte that the pattern touches inside a partition.
 struct ByteRange {

@@ -96,6 +96,11 @@ bool check_dims(Context& c, std::string_view name, const Access& access) {
              free_elements(access), c.machine.access_extent_max + 1);
     return false;
   }
+  if (access.space == Space::psum && free_elements(access) > c.psum_bytes / 4) {
+    c.report("{} covers {} elements per partition of PSUM, an instruction takes up to {}", name,
+             free_elements(access), c.psum_bytes / 4);
+    return false;
+  }
   return true;
 }
 

@@ -35,7 +35,8 @@ bool Shadow::covers(const Footprint& footprint, const Record& record, std::size_
     return std::max(record.begin, begin) >= footprint.begin &&
            std::min(record.end, begin + block_) <= footprint.end;
   }
-  if (record.pattern == no_pattern) {
+  if (record.pattern == no_pattern || record.begin != footprint.begin ||
+      record.end != footprint.end) {
     return false;
   }
   const Footprint& pattern = patterns_[record.pattern].footprint;
@@ -56,7 +57,7 @@ void Shadow::prune(Block& block, isa::Engine running, const Clocks& clocks) {
     }
     return settled;
   });
-  block.prune_at = std::max<std::size_t>(24, 2 * block.records.size());
+  block.prune_at = std::max(Block::least, 2 * block.records.size());
 }
 
 // False if an access in the block races with the added one. Otherwise it takes the place of those that it covers.

@@ -47,8 +47,9 @@ class Shadow {
     std::uint32_t uses = 0;
   };
   struct Block {
+    static constexpr std::size_t least = 8;
     std::vector<Record> records;
-    std::size_t prune_at = 24;
+    std::size_t prune_at = least;
   };
 
   [[nodiscard]] bool meets(const Record& record, const Footprint& footprint) const;

@@ -195,36 +195,46 @@ std::int64_t WrittenBytes::length(std::size_t index) const {
   return std::min(block_bytes, size_ - static_cast<std::int64_t>(index) * block_bytes);
 }
 
+void WrittenBytes::Block::set(std::int64_t from, std::int64_t to) {
+  for_each_word(from, to, [this](std::size_t word, std::uint64_t mask) {
+    std::uint64_t& old = (*bits)[word];
+    written += std::popcount(mask & ~old);
+    old |= mask;
+  });
+}
+
 void WrittenBytes::add_part(std::size_t index, std::int64_t begin, std::int64_t end) {
   Block& block = blocks_[index];
   if (block.written == length(index)) {
     return;
   }
-  if (end - begin == length(index)) {
-    block.written = static_cast<std::int32_t>(length(index));
-    block.bits.reset();
+  const std::int32_t stretch_end = block.begin + block.written;
+  if (!block.bits && (block.written == 0 || (begin <= stretch_end && block.begin <= end))) {
+    const std::int64_t from =
+        block.written == 0 ? begin : std::min<std::int64_t>(begin, block.begin);
+    const std::int64_t to = block.written == 0 ? end : std::max<std::int64_t>(end, stretch_end);
+    block.begin = static_cast<std::int32_t>(from);
+    block.written = static_cast<std::int32_t>(to - from);
     return;
   }
   if (!block.bits) {
     block.bits = std::make_unique<std::array<std::uint64_t, block_bytes / 64>>();
+    block.written = 0;
+    block.set(block.begin, stretch_end);
   }
-  for_each_word(begin, end, [&block](std::size_t word, std::uint64_t mask) {
-    std::uint64_t& bits = (*block.bits)[word];
-    // Whole words that were empty are the rule.
-    block.written += mask == ~std::uint64_t{0} && bits == 0 ? 64 : std::popcount(mask & ~bits);
-    bits |= mask;
-  });
+  block.set(begin, end);
   if (block.written == length(index)) {
+    block.begin = 0;
     block.bits.reset();
   }
 }
 
 bool WrittenBytes::contains_part(std::size_t index, std::int64_t begin, std::int64_t end) const {
   const Block& block = blocks_[index];
-  if (block.written == length(index)) {
-    return true;
+  if (!block.bits) {
+    return block.begin <= begin && end <= block.begin + block.written;
   }
-  bool all = block.bits != nullptr;
+  bool all = true;
   for_each_word(begin, end, [&](std::size_t word, std::uint64_t mask) {
     all = all && ((*block.bits)[word] & mask) == mask;
   });

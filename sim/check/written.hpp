@@ -55,7 +55,7 @@ class WrittenSet {
   std::vector<Block> blocks_;
 };
 
-// For one HBM tensor: blocks that are written as a whole, and a bit per byte for blocks in parts.
+// For one HBM tensor, in blocks: a stretch that has been written, and a bit per byte where there are several.
 class WrittenBytes {
  public:
   explicit WrittenBytes(std::int64_t bytes)
@@ -67,8 +67,11 @@ class WrittenBytes {
  private:
   static constexpr std::int64_t block_bytes = 4096;
   struct Block {
-    std::int32_t written = 0;                                           // bytes
-    std::unique_ptr<std::array<std::uint64_t, block_bytes / 64>> bits;  // null if none or all
+    std::int32_t written = 0;  // bytes
+    std::int32_t begin = 0;    // of the stretch of `written` bytes, if there are no bits
+    std::unique_ptr<std::array<std::uint64_t, block_bytes / 64>> bits;
+
+    void set(std::int64_t from, std::int64_t to);
   };
   [[nodiscard]] std::int64_t length(std::size_t index) const;
   void add_part(std::size_t index, std::int64_t begin, std::int64_t end);

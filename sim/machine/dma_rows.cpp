@@ -4,6 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "isa/jumps.hpp"
+
 namespace systole::sim {
 namespace {
 

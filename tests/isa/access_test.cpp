@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "isa/base/random.hpp"
+#include "isa/jumps.hpp"
 
 namespace systole::isa {
 namespace {

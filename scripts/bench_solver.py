@@ -13,9 +13,11 @@ once is not run again on that instance. The exit code is 1 when two proven optim
                                                                          has the tables of the second
 """
 import argparse
+import math
 import os
 import random
 import re
+import resource
 import shutil
 import statistics
 import subprocess
@@ -54,13 +56,15 @@ OUTSIDE = {
 
 
 class Run:
-    """One process: wall and CPU seconds, peak MB, output; `late` when the limit ended it."""
+    """One process: wall and CPU seconds, peak MB, output; `late` when the limit (CPU seconds; wall: four times) ended it."""
 
     def __init__(self, command, limit):
         start = time.monotonic()
         with tempfile.TemporaryFile("w+") as out:
-            process = subprocess.Popen(command, stdout=out, stderr=subprocess.DEVNULL)
-            timer = threading.Timer(limit, process.kill)
+            seconds = math.ceil(limit)
+            process = subprocess.Popen(command, stdout=out, stderr=subprocess.DEVNULL, preexec_fn=lambda:
+                                       resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds)))
+            timer = threading.Timer(4 * limit, process.kill)
             timer.start()
             _, status, usage = os.wait4(process.pid, 0)
             timer.cancel()
@@ -169,7 +173,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*")
     parser.add_argument("--solver", required=True)
-    parser.add_argument("--limit", type=float, default=30, help="seconds per process")
+    parser.add_argument("--limit", type=float, default=30, help="CPU seconds per process")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--only", default="toulbar2,cbc,clasp,z3", help="outside solvers, comma separated")
     parser.add_argument("--extra", default="", help="further options for systole-solve")

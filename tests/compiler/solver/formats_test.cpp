@@ -13,6 +13,7 @@
 #include "compiler/solver/formats/wcnf.hpp"
 #include "compiler/solver/formats/wcsp.hpp"
 #include "compiler/solver/strategy.hpp"
+#include "compiler/solver/text.hpp"
 #include "isa/base/error.hpp"
 #include "support.hpp"
 
@@ -265,6 +266,62 @@ TEST_CASE("clasp finds our optimum from old WCNF and from OPB") {
         run("clasp --quiet=1,1 {}", print_opb(formats::linear_program_of(problem)), "opb");
     CHECK(opb.find("OPTIMUM FOUND") != std::string::npos);
     CHECK(number_after(opb, "\no ") == best);
+  }
+}
+
+// Problems beyond brute force: grids of many widths, many layouts, equal lines, and costs of every size.
+Problem larger(Random& random, int kind) {
+  if (kind == 0) {
+    return random_problem(random, {40, 3, 4, 8, 30, 20});
+  }
+  if (kind == 1) {
+    return random_problem(random, {25, 2, 12, 16, 50, 0});
+  }
+  if (kind == 2) {
+    return random_problem(random, {50, 4, 3, 10, 1, 0});
+  }
+  const auto width = static_cast<int>(random.integer(2, 7));
+  Problem problem = grid_problem(random, width, width * 9, 3, 8);
+  const Cost factor = kind == 3 ? 1'000'000'000 : kind == 4 ? 0 : 1;
+  for (std::size_t i = 0; i < problem.operators.size(); ++i) {
+    Operator& op = problem.operators[OperatorId(i)];
+    if (kind == 5 && i >= 2 * static_cast<std::size_t>(width)) {
+      const std::size_t above = i - static_cast<std::size_t>(width);
+      op.rows = problem.operators[OperatorId(above)].rows;
+      problem.tensors[TensorId(i)] = problem.tensors[TensorId(above)];
+    }
+    for (Row& row : op.rows) {
+      row.cost *= factor;
+    }
+    for (Cost& cost : problem.tensors[TensorId(i)].conversion) {
+      cost *= kind == 3 ? factor : 1;
+    }
+  }
+  return problem;
+}
+
+TEST_CASE("problems beyond brute force: toulbar2 agrees, and one and two threads do the same") {
+  const bool outside = installed("toulbar2");
+  Random random(61);
+  for (int i = 0; i < 60; ++i) {
+    const Problem problem = larger(random, i % 7);
+    CAPTURE(i);
+    Budget budget;
+    budget.threads = 1;
+    const Result one = solve(*find_strategy("exact"), problem, budget);
+    budget.threads = 2;
+    const Result two = solve(*find_strategy("exact"), problem, budget);
+    CHECK(print_result(problem, one, "exact") == print_result(problem, two, "exact"));
+    if (!outside) {
+      continue;
+    }
+    const std::string out = run("toulbar2 {}", print_wcsp(formats::wcsp_of(problem), "p"), "wcsp");
+    if (one.status == Status::infeasible) {
+      CHECK(out.find("Optimum: ") == std::string::npos);
+    } else {
+      REQUIRE(one.status == Status::proven);
+      CHECK(number_after(out, "Optimum: ") == one.cost);
+    }
   }
 }
 

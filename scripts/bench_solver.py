@@ -62,8 +62,8 @@ class Run:
         start = time.monotonic()
         with tempfile.TemporaryFile("w+") as out:
             seconds = math.ceil(limit)
-            process = subprocess.Popen(command, stdout=out, stderr=subprocess.DEVNULL, preexec_fn=lambda:
-                                       resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds)))
+            process = subprocess.Popen(command, stdout=out, stderr=subprocess.DEVNULL)
+            resource.prlimit(process.pid, resource.RLIMIT_CPU, (seconds, seconds))
             timer = threading.Timer(4 * limit, process.kill)
             timer.start()
             _, status, usage = os.wait4(process.pid, 0)

@@ -272,6 +272,7 @@ Table<T> Bags<T>::transposed(const Table<T>& table, const std::vector<int>& axes
   T* to = out.data.get();
   const T* data = table.data.get();
   std::vector<std::size_t> steps;
+  steps.reserve(axes.size());
   for (const int u : axes) {
     steps.push_back(stride(table, u));
   }

@@ -130,6 +130,7 @@ class Search {
       return order.cells;
     }
     std::vector<int> mine;
+    mine.reserve(freed.size());
     for (const int v : freed) {
       mine.push_back(values_[at(v)]);
     }

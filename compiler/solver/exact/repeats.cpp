@@ -28,9 +28,9 @@ std::uint64_t hash_of(const std::vector<int>& axes, const T* data, std::size_t c
 
 // Links between variables look alike in every problem; tables with three different entries or more carry prices.
 bool has_prices(const std::vector<Cost>& table) {
-  const auto [least, most] = std::minmax_element(table.begin(), table.end());
+  const auto ends = std::minmax_element(table.begin(), table.end());
   return std::any_of(table.begin(), table.end(),
-                     [&](Cost cost) { return cost != *least && cost != *most; });
+                     [&](Cost cost) { return cost != *ends.first && cost != *ends.second; });
 }
 
 }  // namespace

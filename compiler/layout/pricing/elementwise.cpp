@@ -175,7 +175,11 @@ void reduce_inside(Work& work, const graph::Reduce& op, const NodeViews& node) {
       break;
     }
   }
-  work.elementwise(Feature::vector_element, passes, in.per_partition());
+  // Sums and maxima of 2-byte elements take two at a time.
+  using F = graph::ReduceFunction;
+  const bool pairs = node.dtypes[0] == isa::DType::bf16 && node.dtypes[1] == isa::DType::bf16 &&
+                     (op.function == F::sum || op.function == F::mean || op.function == F::max);
+  work.elementwise(Feature::vector_element, pairs ? passes / 2 : passes, in.per_partition());
 }
 
 void reduce_across(Work& work, const NodeViews& node) {

@@ -59,6 +59,25 @@ Sizes sizes_of(const graph::Contraction& op, const NodeViews& node, std::size_t 
   return sizes;
 }
 
+// Elements in the time of one where neighbours of the result, written one label's values after the
+// other, lie far apart: what is inside the moving operand's own labels in the result.
+constexpr std::int64_t wide_stride_bytes = 16;
+constexpr double wide_stride_factor = 2;
+
+double stride_factor(const graph::Contraction& op, const NodeViews& node, std::uint64_t own) {
+  const Layout& layout = node.configuration.output;
+  const graph::Shape& shape = *node.site.shapes[2];
+  std::int64_t stride = node.views[2].bytes;
+  for (std::size_t i = layout.order.size(); i-- > static_cast<std::size_t>(layout.split);) {
+    const int axis = layout.order[i];
+    if (shape[at(axis)] != 1 && (own & bit(op.out[at(axis)])) != 0) {
+      return stride >= wide_stride_bytes ? wide_stride_factor : 1;
+    }
+    stride *= shape[at(axis)];
+  }
+  return 1;
+}
+
 // An operand in another element type than the array multiplies is copied first, unless DMA converts
 // it on the way.
 void convert(Work& work, const View& view, bool wide_operand, bool fp32) {
@@ -98,7 +117,10 @@ void price_contraction(Work& work, const graph::Contraction& op, const NodeViews
   work.multiply(fp32, tiles * passes, sizes.own_moving);
   work.stationary(tiles * passes * static_cast<double>(parts(chunks, columns_groups)),
                   std::min<std::int64_t>(sizes.own_rows, machine.array_columns));
-  work.add(Feature::vector_element, tiles * static_cast<double>(sizes.own_moving));
+  const std::uint64_t own_moving =
+      stationary == 0 ? mask_of(op.rhs) & ~mask_of(op.lhs) : mask_of(op.lhs) & ~mask_of(op.rhs);
+  work.add(Feature::vector_element,
+           tiles * static_cast<double>(sizes.own_moving) * stride_factor(op, node, own_moving));
   work.add(Feature::instruction, tiles * static_cast<double>(chunks));
   work.add(Feature::handover, 3);  // array, eviction, consumer
   // The moving operand stays in SBUF for all tiles if half of it can hold it.

@@ -10,6 +10,9 @@ namespace {
 // Long enough that a transfer's rows and an instruction's elements hide their fixed costs several times over; shorter
 // than a whole tensor, so that loads, work and stores of neighbouring chunks overlap.
 constexpr std::int64_t streamed_row_bytes = 16384;
+// Of one instruction where nothing is staged: short enough that the next operator follows piece by
+// piece on another engine.
+constexpr std::int64_t resident_elements = 2048;
 
 void chunks_from(const std::vector<std::int64_t>& extents, const std::vector<std::int64_t>& steps,
                  std::size_t axis, std::vector<Span>& spans,
@@ -151,7 +154,7 @@ int position_of(const std::vector<int>& axes, int axis) {
 
 std::int64_t chunk_elements(const Builder& builder, std::int64_t bytes) {
   if (bytes == 0) {
-    return builder.machine().access_extent_max;
+    return std::min(resident_elements, builder.machine().access_extent_max);
   }
   const std::int64_t room = builder.staging_bytes() / (2 * bytes);
   return std::max<std::int64_t>(

@@ -261,7 +261,28 @@ TEST_CASE("a reduction over the partitions is a product with ones") {
   CHECK(count(across, Feature::stationary_column) == 3 * 100);
   const Features inside =
       w.features(y, DType::bf16, {{lay("(1|0)")}, lay("(0|)"), Mechanism::standard});
-  CHECK(count(inside, Feature::vector_element) == 300);
+  CHECK(count(inside, Feature::vector_element) == 300 / 2);  // two-byte sums go in pairs
+  const TensorId wide = w.source({300, 100}, DType::f32);
+  const TensorId z =
+      graph::add_node(w.g, "sum", graph::Reduce{graph::ReduceFunction::sum, {0}, false}, {wide});
+  CHECK(count(w.features(z, DType::f32, {{lay("(1|0)")}, lay("(0|)"), Mechanism::standard}),
+              Feature::vector_element) == 300);
+}
+
+TEST_CASE("a product that is evicted with a wide stride takes twice as long to evict") {
+  Inner w;
+  const TensorId a = w.source({8, 128, 64}, DType::bf16);
+  const TensorId b = w.source({8, 64, 384}, DType::bf16);
+  const TensorId y =
+      graph::add_node(w.g, "product", graph::Contraction{{0, 1, 3}, {0, 3, 2}, {0, 1, 2}}, {a, b});
+  const auto evicted = [&](const char* out) {
+    return count(
+        w.features(y, DType::bf16,
+                   {{lay("(2|0 1)"), lay("(1|0 2)")}, lay(out), Mechanism::lhs_stationary}),
+        Feature::vector_element);
+  };
+  CHECK(evicted("(1|0 2)") == 8 * 384);      // the moving operand's columns lie side by side
+  CHECK(evicted("(1|2 0)") == 2 * 8 * 384);  // 16 bytes apart
 }
 
 TEST_CASE("a conversion takes the cheapest mechanism of its kind") {

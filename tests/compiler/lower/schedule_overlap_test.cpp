@@ -74,6 +74,7 @@ TEST_CASE("the overlap test never misses a common byte, and finds most disjoint 
     const auto draw = [&random] {
       std::vector<isa::Dim> dims;
       const int rank = static_cast<int>(random.integer(0, 3));
+      dims.reserve(static_cast<std::size_t>(rank));
       for (int d = 0; d < rank; ++d) {
         dims.push_back({static_cast<std::int32_t>(random.integer(-12, 12)),
                         static_cast<std::int32_t>(random.integer(1, 4))});

@@ -171,6 +171,7 @@ class Conversion {
   template <class F>
   static void for_each_index(const std::vector<int>& axes, const std::vector<Span>& spans, F&& f) {
     std::vector<std::int64_t> extents;
+    extents.reserve(axes.size());
     for (const int axis : axes) {
       extents.push_back(spans[at(axis)].extent);
     }
@@ -333,6 +334,7 @@ class Conversion {
              const std::vector<Span>& r) {
     const std::int64_t bank = b_.machine().psum_bank_bytes / 4;
     std::vector<std::int64_t> rest;
+    rest.reserve(r.size());
     for (const Span& span : r) {
       rest.push_back(span.extent);
     }
@@ -340,6 +342,7 @@ class Conversion {
     for_each_chunk(rest, bank / width, [&](const std::vector<Span>& group) {
       const Tile total = b_.psum(out.partitions, {elements_of(group), width}, "transposed");
       std::vector<std::int64_t> extents;
+      extents.reserve(group.size());
       for (const Span& span : group) {
         extents.push_back(span.extent);
       }
@@ -368,7 +371,7 @@ class Conversion {
     for (const isa::Dim& dim : tile.dims) {
       extents.push_back(dim.extent);
     }
-    const Tile out = b_.scratch(tile.partitions, extents, tile.dtype, "stationary", tile.partition);
+    Tile out = b_.scratch(tile.partitions, extents, tile.dtype, "stationary", tile.partition);
     b_.copy(out, tile);
     return out;
   }

@@ -164,7 +164,8 @@ isa::Program schedule(const TileProgram& program, const Allocation& allocation,
 }
 
 Scheduled allocate_and_schedule(const TileProgram& program, const isa::Machine& machine) {
-  constexpr int most_turns = 2;
+  constexpr std::size_t large = 400'000;  // instructions; each trial takes as long as scheduling
+  const int most_turns = program.instructions.size() < large ? 2 : 0;
   Scheduled out;
   Sequence best;
   for (int turns = 0; turns <= most_turns; ++turns) {

@@ -179,6 +179,7 @@ Scheduled allocate_and_schedule(const TileProgram& program, const isa::Machine& 
       best = std::move(sequence);
     }
   }
+  out.estimate = best.end;
   out.program = Scheduler(program, out.allocation, machine, std::move(best)).run();
   return out;
 }

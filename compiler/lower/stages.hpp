@@ -51,17 +51,19 @@ inline constexpr int default_resident_share = 60;
 struct Scheduled {
   Allocation allocation;
   isa::Program program;
+  std::int64_t estimate = 0;  // when it ends, in ticks
 };
 [[nodiscard]] Scheduled allocate_and_schedule(const TileProgram& program, const isa::Machine& machine);
 
-// All of them. If the allocator finds no room, it is tried again with fewer residents, without fusion and without strips
-// before the user sees the error.
+// All of them, for strips of several sizes; the program that is estimated to end first. If the allocator finds no room, it
+// is tried again with fewer residents, without fusion and without strips before the user sees the error.
 struct Lowered {
   layout::LaidGraph stripped;
   Residency residency;
   TileProgram tiles;
   Allocation allocation;
   isa::Program program;
+  std::int64_t estimate = 0;
 };
 [[nodiscard]] Lowered lower_stages(const layout::LaidGraph& laid, const isa::Machine& machine);
 [[nodiscard]] isa::Program lower(const layout::LaidGraph& laid, const isa::Machine& machine);

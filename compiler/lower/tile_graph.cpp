@@ -1,6 +1,9 @@
 // tile(): the nodes of a laid-out graph, in order, as instructions on virtual buffers.
 #include <fmt/format.h>
 
+#include <optional>
+#include <utility>
+
 #include "compiler/lower/builder.hpp"
 #include "compiler/lower/kernels/map_chain.hpp"
 #include "compiler/lower/storage.hpp"
@@ -129,7 +132,13 @@ TileProgram tile(const layout::LaidGraph& laid, const Residency& residency,
 
 namespace {
 
-Lowered lower_with(const layout::LaidGraph& laid, const isa::Machine& machine, int share, bool fuse) {
+// Percent of SBUF for residents when strips are chosen: from the usual share down, by thirds.
+constexpr int least_strip_share = 15;
+// A larger program is lowered in one way only.
+constexpr std::size_t most_instructions_retried = 100000;
+
+Lowered lower_with(const layout::LaidGraph& laid, const isa::Machine& machine, int share,
+                   bool fuse) {
   Lowered out;
   out.stripped = laid;
   out.residency = plan_residency(out.stripped, machine, share, fuse);
@@ -137,25 +146,53 @@ Lowered lower_with(const layout::LaidGraph& laid, const isa::Machine& machine, i
   Scheduled scheduled = allocate_and_schedule(out.tiles, machine);
   out.allocation = std::move(scheduled.allocation);
   out.program = std::move(scheduled.program);
+  out.estimate = scheduled.estimate;
   return out;
 }
 
 }  // namespace
 
-Lowered lower_stages(const layout::LaidGraph& whole, const isa::Machine& machine) {
-  const layout::LaidGraph stripped = strip_mine(whole, machine);
-  for (const layout::LaidGraph* laid : {&stripped, &whole}) {
-    for (const bool fuse : {true, false}) {
-      for (int share = default_resident_share; share > 0; share /= 2) {
-        try {
-          return lower_with(*laid, machine, share, fuse);
-        } catch (const Error&) {
-          // The next plan leaves more room; with the last one the error is the user's.
-        }
+namespace {
+
+// With as many residents and as much fusion as the allocator finds room for.
+std::optional<Lowered> lower_if_it_fits(const layout::LaidGraph& laid,
+                                        const isa::Machine& machine) {
+  for (const bool fuse : {true, false}) {
+    for (int share = default_resident_share; share > 0; share /= 2) {
+      try {
+        return lower_with(laid, machine, share, fuse);
+      } catch (const Error&) {
+        // The next plan leaves more room; with the last one the error is the user's.
       }
     }
   }
-  return lower_with(whole, machine, 0, false);
+  return std::nullopt;
+}
+
+}  // namespace
+
+// Values that would stay in SBUF may still be worth making strip by strip: the engines then work on
+// different strips at once.
+Lowered lower_stages(const layout::LaidGraph& whole, const isa::Machine& machine) {
+  std::optional<Lowered> best;
+  std::size_t nodes = 0;
+  for (int share = default_resident_share; share >= least_strip_share; share = share * 2 / 3) {
+    const layout::LaidGraph stripped = strip_mine(whole, machine, share);
+    if (stripped.graph.nodes.size() == std::exchange(nodes, stripped.graph.nodes.size())) {
+      continue;  // the same strips
+    }
+    std::optional<Lowered> lowered = lower_if_it_fits(stripped, machine);
+    if (lowered && (!best || lowered->estimate < best->estimate)) {
+      best = std::move(lowered);
+    }
+    if (best && best->tiles.instructions.size() > most_instructions_retried) {
+      break;
+    }
+  }
+  if (!best) {
+    best = lower_if_it_fits(whole, machine);
+  }
+  return best ? *std::move(best) : lower_with(whole, machine, 0, false);
 }
 
 isa::Program lower(const layout::LaidGraph& laid, const isa::Machine& machine) {

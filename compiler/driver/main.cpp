@@ -148,6 +148,12 @@ void add_bench(CLI::App& app, Commands& c, Action& action) {
   sub->add_option("--jobs", c.bench.jobs, "Processes at once")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  sub->add_option("--memory-limit", c.bench.memory_limit_gb,
+                  "GB that all processes together may hold (default: 3/4 of the machine's, at most 8)")
+      ->check(CLI::PositiveNumber);
+  sub->add_option("--traces", c.bench.traces,
+                  "Folder for timelines: of each configuration run, that of the fastest program with "
+                  "up to 100,000 instructions");
   sub->add_flag("--timing-only", c.bench.timing_only, "Count cycles without computing values");
   sub->add_flag("--predict-only", c.bench.predict_only,
                 "Solve and predict, neither compile nor simulate");

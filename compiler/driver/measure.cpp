@@ -32,12 +32,13 @@ double largest_error(const Setting& setting, const isa::Program& program,
 }
 
 void run_on_machine(Measured& row, const isa::Program& program, const Setting& setting,
-                    bool checks) {
+                    const MeasureOptions& how) {
   const Stopwatch watch;
   const bool values = !setting.expected.empty();
   sim::Options options;
   options.values = values;
-  options.checks = checks;
+  options.checks = how.checks;
+  options.trace = row.instructions <= how.timeline_up_to;
   const sim::Inputs inputs = values ? machine_inputs(program, setting.inputs) : sim::Inputs{};
   row.outcome = sim::simulate(program, setting.target.machine, setting.timing, inputs, options);
   row.simulate_seconds = watch.seconds();
@@ -46,6 +47,10 @@ void run_on_machine(Measured& row, const isa::Program& program, const Setting& s
     row.error = largest_error(setting, program, row.outcome.outputs);
   }
   row.outcome.outputs.clear();
+  if (options.trace) {
+    row.timeline = sim::print_trace(row.outcome.trace, program, setting.timing.tick_ghz);
+    row.outcome.trace = {};
+  }
 }
 
 void add(layout::Price& sum, const layout::Price& price) {
@@ -107,7 +112,10 @@ void compile_and_run(Measured& row, const Setting& setting, const MeasureOptions
     take_over(row, *sibling);
     return;
   }
-  run_on_machine(row, compiled.program, setting, options.checks);
+  // The machine needs nothing but the program: the stages before it are as large, and go.
+  const isa::Program program = std::move(compiled.program);
+  compiled = Compiled();
+  run_on_machine(row, program, setting, options);
 }
 
 // A bound stands against what every other strategy found: a proof is not left to the strategy that gives it.

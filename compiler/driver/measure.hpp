@@ -42,7 +42,8 @@ struct Measured {
   sim::Outcome outcome;
   std::optional<double>
       error;            // largest, relative to the largest magnitude; none: values not computed
-  std::string same_as;  // an earlier strategy with the very same program
+  std::string same_as;   // an earlier strategy with the very same program
+  std::string timeline;  // for Perfetto; empty: not asked for, too long, or that of `same_as`
   double compile_seconds = 0;
   double simulate_seconds = 0;
 
@@ -54,6 +55,7 @@ struct MeasureOptions {
   int threads = 2;
   bool checks = true;   // the machine's run-time checks
   bool measure = true;  // false: solve and predict only
+  std::size_t timeline_up_to = 0;  // instructions of a program that leaves its timeline; 0: none
 };
 
 // Appends the strategy's row to `rows`. Throws Error if the machine refuses the program.

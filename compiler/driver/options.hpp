@@ -84,7 +84,9 @@ struct BenchOptions {
   std::vector<std::string> merge;  // result files of other shards: taken over instead of running
   std::string output;              // result file; empty: SUITE.jsonl
   std::uint64_t seed = 1;          // of inputs and weights
+  std::string traces;              // folder for timelines; empty: none
   int jobs = 2;                    // processes
+  double memory_limit_gb = 0;      // all processes together; 0: three quarters of the machine's, at most 8
   bool timing_only = false;
   bool predict_only = false;  // solve and predict, neither compile nor simulate
   bool checks = true;

@@ -61,11 +61,21 @@ const std::string& Results::lines(const std::string& configuration) const {
 }
 
 void Results::add(const std::string& configuration, const std::string& lines,
-                  const std::string& times) {
+                  const std::string& times, bool failed) {
   append(times_of(path_), times);
   append(path_, lines);
+  keep(configuration, lines, times, failed);
+}
+
+void Results::keep(const std::string& configuration, const std::string& lines,
+                   const std::string& times, bool failed) {
   lines_[configuration] = lines;
   times_[configuration] = times;
+  if (failed) {
+    failed_.insert(configuration);
+  } else {
+    failed_.erase(configuration);
+  }
 }
 
 void Results::merge(const std::string& path) {
@@ -76,8 +86,12 @@ void Results::merge(const std::string& path) {
 }
 
 void Results::read(const std::string& path) {
-  std::map<std::string, std::string> lines, times;
-  std::map<std::string, std::size_t> missing;
+  struct Found {
+    std::string lines, times;
+    std::size_t lines_left = 1;
+    bool failed = false, timed = false;
+  };
+  std::map<std::string, Found> found;
   for_each_line(path, [&](int number, const nlohmann::json& record, const std::string& line) {
     const std::string where = fmt::format("{}:{}", path, number);
     if (record.value("schema", "") != bench_schema) {
@@ -88,17 +102,25 @@ void Results::read(const std::string& path) {
       throw Error(where, fmt::format("belongs to another run: {}", record.value("run", "")),
                   fmt::format("this one is: {}; give another --output", key_));
     }
-    const std::string name = record["configuration"];
-    lines[name] += line + "\n";
-    missing[name] = record.value("lines_left", std::size_t{0});
+    Found& now = found[record["configuration"]];
+    if (now.lines_left == 0) {  // the attempt before this one is whole
+      now = Found{};
+    }
+    now.lines += line + "\n";
+    now.lines_left = record.value("lines_left", std::size_t{0});
+    now.failed = now.failed || record.contains("failure");
   });
   for_each_line(times_of(path), [&](int, const nlohmann::json& record, const std::string& line) {
-    times[record["configuration"]] += line + "\n";
+    Found& now = found[record["configuration"]];
+    if (now.timed) {
+      now.times.clear();
+    }
+    now.times += line + "\n";
+    now.timed = record.contains("seconds");  // the last line of an attempt
   });
-  for (const auto& [name, text] : lines) {
-    if (missing[name] == 0) {
-      lines_[name] = text;
-      times_[name] = times[name];
+  for (const auto& [name, now] : found) {
+    if (now.lines_left == 0 && !(now.failed && has(name) && !failed(name))) {
+      keep(name, now.lines, now.times, now.failed);
     }
   }
 }

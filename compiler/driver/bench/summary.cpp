@@ -13,7 +13,8 @@ namespace systole::driver {
 namespace {
 
 struct Row {
-  std::string name, size, width, failure;
+  std::string name, size, width;
+  std::vector<std::string> failures;
   std::vector<std::pair<std::string, std::optional<double>>> cycles;  // by strategy
   [[nodiscard]] double best() const {
     double least = 0;
@@ -33,7 +34,13 @@ Row row_of(const std::string& name, const std::string& lines) {
   for (std::string line; std::getline(in, line);) {
     const auto record = nlohmann::json::parse(line);
     if (record.contains("failure")) {
-      row.failure = record["failure"];
+      row.failures.push_back(
+          record.contains("strategy")
+              ? fmt::format("{} by {} failed: {}", name, record["strategy"].get<std::string>(),
+                            record["failure"].get<std::string>())
+              : fmt::format("{} failed: {}", name, record["failure"].get<std::string>()));
+    }
+    if (!record.contains("strategy")) {
       continue;
     }
     row.size = grouped(record["operators"]);
@@ -69,8 +76,10 @@ std::string summary_text(const std::string& run, const std::vector<Configuration
   Table table(columns);
   std::string failures;
   for (const Row& row : rows) {
-    if (!row.failure.empty()) {
-      failures += fmt::format("{} failed: {}\n", row.name, row.failure);
+    for (const std::string& failure : row.failures) {
+      failures += failure + "\n";
+    }
+    if (row.cycles.empty()) {
       continue;
     }
     const double best = row.best();

@@ -30,6 +30,11 @@ def _panels(runs, width=4.6, height=3.2):
     return figure, list(axes[0])
 
 
+def _legend(axis, **where):
+    if axis.get_legend_handles_labels()[0]:
+        axis.legend(fontsize=7, **where)
+
+
 def _sorted_curve(axis, values, label, reverse=False):
     values = sorted(values, reverse=reverse)
     if values:
@@ -46,9 +51,9 @@ def relative_performance(runs, strategies, select, title):
             _sorted_curve(axis, [100 * c.best() / c.cells[strategy].measured for c in chosen
                                  if strategy in c.cells and c.cells[strategy].measured], strategy)
         axis.axhline(100, color="black", linestyle="--", linewidth=0.7)
-        axis.set(title=f"{title} ({len(chosen)}), costs {run.label}", xlabel="models, %",
+        axis.set(title=f"{title} ({len(chosen)}), {run.label}", xlabel="models, %",
                  ylabel="performance, % of best", ylim=(0, 105))
-        axis.legend(fontsize=7, loc="lower right")
+        _legend(axis, loc="lower right")
     return _svg(figure)
 
 
@@ -67,14 +72,15 @@ def treewidth_histogram(run):
     return _svg(figure)
 
 
-def solver_times(run, strategies):
-    figure, (axis,) = _panels([run], 5.2)
-    for strategy in strategies:
-        _sorted_curve(axis, [max(1e-5, c.cells[strategy].solve_seconds) for c in run.configurations
-                             if strategy in c.cells and c.cells[strategy].solve_seconds is not None
-                             and c.cells[strategy].status != "exhausted"], strategy)
-    axis.set(title="time to solve (what gave up is left out)", xlabel="models, %", ylabel="seconds", yscale="log")
-    axis.legend(fontsize=7)
+def solver_times(runs, strategies):
+    figure, axes = _panels(runs)
+    for axis, run in zip(axes, runs):
+        for strategy in strategies:
+            _sorted_curve(axis, [max(1e-5, c.cells[strategy].solve_seconds) for c in run.configurations
+                                 if strategy in c.cells and c.cells[strategy].solve_seconds is not None
+                                 and c.cells[strategy].status != "exhausted"], strategy)
+        axis.set(title=f"time to solve, {run.label}", xlabel="models, %", ylabel="seconds", yscale="log")
+        _legend(axis)
     return _svg(figure)
 
 
@@ -88,10 +94,10 @@ def optimality_gaps(runs, strategies):
                 if exact and cell and exact.predicted and cell.predicted is not None:
                     gaps.append(100 * (cell.predicted - exact.predicted) / exact.predicted)
             _sorted_curve(axis, gaps, strategy, reverse=True)
-        axis.set(title=f"above the optimum of the objective, costs {run.label}", xlabel="models, %", ylabel="gap, %",
+        axis.set(title=f"above the optimum of the objective, {run.label}", xlabel="models, %", ylabel="gap, %",
                  yscale="symlog")
         axis.set_ylim(bottom=0)
-        axis.legend(fontsize=7)
+        _legend(axis)
     return _svg(figure)
 
 
@@ -106,6 +112,6 @@ def predicted_against_measured(runs, strategies=PAPER_STRATEGIES):
                 axis.text(x, y, f"{100 * n / total:.0f}", ha="center", va="center", fontsize=7,
                           color="white" if n > total / 4 else "black")
         axis.plot([-0.5, 4.5], [-0.5, 4.5], "k--", linewidth=0.6)
-        axis.set(title=f"% of points, costs {run.label}", xlabel="predicted, min to max", ylabel="measured, min to max",
+        axis.set(title=f"% of points, {run.label}", xlabel="predicted, min to max", ylabel="measured, min to max",
                  xticks=[], yticks=[])
     return _svg(figure)

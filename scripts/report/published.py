@@ -31,14 +31,12 @@ TABLE = {
 # per cent of graphs by treewidth 1 to 8
 TREEWIDTH = (5.3, 54.2, 25.2, 7.6, 4.6, 1.5, 0.8, 0.8)
 
+
 def key(name):
     """Names are compared by letters and digits alone."""
     return "".join(c for c in name.lower() if c.isalnum())
 
 
-def row_of(name):
-    """The published row of a configuration or family, or None."""
-    for title, row in TABLE.items():
-        if key(title) == key(name):
-            return title, row
-    return None
+def title_of(name):
+    """The published name of a configuration, or None; "(full)" marks a model at full depth in a larger suite."""
+    return next((title for title in TABLE if key(title) == key(name.removesuffix(" (full)"))), None)

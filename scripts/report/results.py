@@ -27,7 +27,7 @@ class Configuration:
     operators: int
     treewidth: tuple
     cells: dict  # by strategy
-    seconds: float | None = None
+    seconds: float | None = None  # wall clock, all strategies
     peak_bytes: int | None = None
 
     def best(self, what="measured"):
@@ -37,7 +37,8 @@ class Configuration:
 
 @dataclass
 class Run:
-    label: str
+    label: str  # in titles: the costs
+    suite: str
     key: str
     path: str
     configurations: list
@@ -60,7 +61,8 @@ def read_run(path):
             raise SystemExit(f"{path}: is no result file of systole bench (schema systole-bench-1)")
         key = line["run"]
         if "failure" in line:
-            failures[line["configuration"]] = line["failure"]
+            by = f" by {line['strategy']}" if "strategy" in line else ""
+            failures[line["configuration"] + by] = line["failure"]
             continue
         known = configurations.setdefault(
             line["configuration"],
@@ -78,8 +80,21 @@ def read_run(path):
             else:
                 known.seconds, known.peak_bytes = line["seconds"], line["peak_bytes"]
     words = key.split()
-    label = words[words.index("costs") + 1] if "costs" in words else os.path.basename(path)
-    return Run(label, key, path, list(configurations.values()), failures)
+    costs = "costs " + words[words.index("costs") + 1] if "costs" in words else os.path.basename(path)
+    suite = words[words.index("suite") + 1] if "suite" in words else os.path.basename(path)
+    return Run(costs, suite, key, path, list(configurations.values()), failures)
+
+
+def read_runs(paths):
+    """Several runs; what two of them would be called alike tells their suites or files apart."""
+    runs = [read_run(path) for path in paths]
+    for tell in (lambda r: f"{r.suite}, {r.label}", lambda r: os.path.basename(r.path)):
+        labels = [r.label for r in runs]
+        if len(set(labels)) == len(labels):
+            break
+        for run, label in zip(runs, [tell(r) for r in runs]):
+            run.label = label
+    return runs
 
 
 def compare(a, b):

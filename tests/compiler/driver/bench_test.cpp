@@ -2,7 +2,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
+#include <vector>
 
 #include "tests/compiler/driver/program.hpp"
 
@@ -107,6 +109,55 @@ TEST_CASE("a configuration that fails is told, kept apart, and does not stop the
   CHECK(has(run.err, "lost: "));
   CHECK(has(run.out, "lost failed: "));
   CHECK(has(run.out, "chain_1_16"));
+}
+
+TEST_CASE(
+    "a configuration that failed is tried again, and leaves what it had left the first time") {
+  const Folder folder;
+  const std::string suite = folder.file("suite.yaml");
+  const std::string late = folder.file("late.yaml");
+  write_text(suite, suite_of(folder, folder.file("chain.yaml")) +
+                        "  - {name: late, family: chain, half: judging, model: " + late + "}\n");
+  const std::string output = folder.file("out.jsonl");
+  CHECK(run_systole(quick(suite) + " --output " + output).code == 1);
+  CHECK(has(read_text(output), "\"failure\":"));
+  CHECK(run_systole(quick(suite) + " --output " + output).code == 1);
+  write_text(late, recipe);
+  // The file ends in the middle of the second attempt, as a kill may leave it.
+  const std::string before = read_text(output);
+  CHECK(run_systole(quick(suite) + " --output " + output).code == 0);
+  const std::string after = read_text(output);
+  CHECK_FALSE(has(after, "\"failure\":"));
+  const std::size_t first = after.find("\"configuration\":\"late\"");
+  write_text(output, before + after.substr(after.rfind('\n', first) + 1, 40));
+  CHECK(run_systole(quick(suite) + " --output " + output).code == 0);
+  CHECK(read_text(output) == after);
+  // Whole attempts one after the other: the last counts.
+  write_text(output, before + after.substr(after.rfind('\n', first) + 1));
+  CHECK(run_systole(quick(suite) + " --output " + output).code == 0);
+  CHECK(read_text(output) == after);
+  run_systole(quick(suite) + " --output " + folder.file("fresh.jsonl"));
+  CHECK(read_text(folder.file("fresh.jsonl")) == after);
+}
+
+TEST_CASE("a bench leaves one timeline per configuration, and the same results as without") {
+  const Folder folder;
+  const std::string suite = folder.file("suite.yaml");
+  write_text(suite, suite_of(folder, folder.file("chain.yaml")));
+  const Run with = run_systole(quick(suite) + " --output " + folder.file("with.jsonl") +
+                               " --traces " + folder.file("traces"));
+  CHECK(with.code == 0);
+  CHECK(run_systole(quick(suite) + " --output " + folder.file("without.jsonl")).code == 0);
+  CHECK(read_text(folder.file("with.jsonl")) == read_text(folder.file("without.jsonl")));
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.file("traces"))) {
+    names.push_back(entry.path().filename().string());
+    CHECK(has(read_text(entry.path().string()), "\"traceEvents\""));
+  }
+  std::sort(names.begin(), names.end());
+  REQUIRE(names.size() == 4);
+  CHECK(names.front().rfind("chain_1_129.", 0) == 0);
+  CHECK(names.back().rfind("chain_2_16.", 0) == 0);
 }
 
 TEST_CASE("a bench that only predicts neither compiles nor measures") {

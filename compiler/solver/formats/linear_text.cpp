@@ -156,6 +156,9 @@ class OpbReader : public Reader {
       Cost shift = 0;
       constraint.terms = terms(shift);
       const std::string_view relation = take();
+      if (relation == "<" || relation == ">") {  // strict here, unlike in LP files
+        fail(fmt::format("'{}' is no relation", relation), "use >=, <= or =");
+      }
       bool written = false;
       const Cost right = coefficient(written);
       if (!written) {
@@ -181,7 +184,11 @@ class OpbReader : public Reader {
     while (!done() && peek() != ";" &&
            std::string_view("<>=").find(peek().front()) == std::string_view::npos) {
       bool written = false;
+      const bool sign = peek() == "+" || peek() == "-";
       const Cost factor = coefficient(written);
+      if (!written && !sign && !out.empty()) {
+        fail(fmt::format("'{}' has no coefficient", peek()), "products of variables are not read");
+      }
       std::string_view word = take();
       const bool negated = word.front() == '~';
       word.remove_prefix(negated ? 1 : 0);

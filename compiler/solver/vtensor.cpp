@@ -23,7 +23,7 @@ Result run_vtensor(const Problem& problem, const Budget& budget) {
     }
   }
   const Result inner = run_exact(counted, budget);
-  if (inner.assignment.row.empty()) {
+  if (inner.assignment.row.empty() && !problem.operators.empty()) {
     Result result;
     result.status = inner.status;
     result.proof = inner.proof;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "compiler/solver/flat.hpp"
 
 namespace systole::solver::formats {
@@ -123,7 +125,7 @@ std::string print_lp(const LinearProgram& program) {
     fmt::format_to(sink, " {} {}\n", constraint.equality ? "=" : ">=", constraint.right);
   }
   fmt::format_to(sink, "Binary\n");
-  for (int v = 0; v < program.variables; ++v) {
+  for (int v = 0; v < std::max(program.variables, 1); ++v) {  // x1 stands in for empty sums
     fmt::format_to(sink, " x{}\n", v + 1);
   }
   fmt::format_to(sink, "End\n");
@@ -133,13 +135,17 @@ std::string print_lp(const LinearProgram& program) {
 std::string print_opb(const LinearProgram& program) {
   fmt::memory_buffer out;
   const auto sink = std::back_inserter(out);
-  fmt::format_to(sink, "* #variable= {} #constraint= {}\n", program.variables,
+  // An empty sum has no form of its own: x1 stands in.
+  fmt::format_to(sink, "* #variable= {} #constraint= {}\n", std::max(program.variables, 1),
                  program.constraints.size());
   fmt::format_to(sink, "min:");
   print_terms(sink, program.objective, true);
   fmt::format_to(sink, " ;\n");
   for (const LinearConstraint& constraint : program.constraints) {
     print_terms(sink, constraint.terms, true);
+    if (constraint.terms.empty()) {
+      fmt::format_to(sink, " +1 x1 -1 x1");
+    }
     fmt::format_to(sink, " {} {} ;\n", constraint.equality ? "=" : ">=", constraint.right);
   }
   return fmt::to_string(out);

@@ -19,8 +19,11 @@ class NetworkOf {
 
   Wcsp build() {
     for (int op = 0; op < flat_.operators; ++op) {
-      out_.domains.push_back(flat_.rows(op));
+      out_.domains.push_back(std::max(flat_.rows(op), 1));
       CostFunction unary{{op}, 0, {}};
+      if (flat_.rows(op) == 0) {  // no format knows an empty domain
+        unary.tuples.push_back({{0}, infinity});
+      }
       for (int r = 0; r < flat_.rows(op); ++r) {
         unary.tuples.push_back(
             {{r}, cost(flat_.row_cost[Flat::at(flat_.row_begin[Flat::at(op)] + r)])});

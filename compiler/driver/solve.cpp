@@ -30,11 +30,15 @@ std::vector<int> order_from(const std::string& path, const solver::Problem& prob
 
 int solve_file(const SolveFileOptions& options) {
   const solver::Strategy& strategy = strategy_named(options.strategy);
+  std::vector<std::string> read{options.problem};
+  if (!options.decomposition.empty()) {
+    read.push_back(options.decomposition);
+  }
   if (!options.result.empty()) {
-    expect_writable(options.result);
+    expect_writable(options.result, read);
   }
   if (!options.export_to.empty()) {
-    expect_writable(options.export_to[1]);
+    expect_writable(options.export_to[1], read);
   }
   const solver::Problem problem = solver::formats::imported(options.problem);
   if (!options.export_to.empty()) {

@@ -179,7 +179,7 @@ def beside_published(run):
 
 
 def million(cycles):
-    return f"{cycles / 1e6:.2f}"
+    return f"{cycles / 1e6:,.2f}" if abs(cycles) >= 1e6 else f"{cycles / 1e6:.4f}"
 
 
 def explain(row, index):

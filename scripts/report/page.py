@@ -17,6 +17,10 @@ th, td { padding: 3px 9px; text-align: right; border-bottom: 1px solid #eee; whi
 th:first-child, td:first-child { text-align: left; position: sticky; left: 0; background: #fff; }
 th { cursor: pointer; background: #f4f4f4; } td.best { font-weight: bold; } code { font-size: 0.9em; overflow-wrap: anywhere; white-space: normal; }
 table:not(.sortable) td { white-space: normal; } table.prose th, table.prose td { text-align: left; vertical-align: top; min-width: 6em; } td:first-child { min-width: 8em; white-space: normal; }
+@media (max-width: 800px) {  /* a row of text becomes a block of lines */
+  table.prose thead { display: none; } table.prose tr { display: block; border-bottom: 1px solid #aaa; padding: 6px 0; }
+  table.prose td { display: block; border: 0; } table.prose td:empty { display: none; } table.prose td + td::before { content: attr(data-column) ": "; color: #777; }
+}
 """
 
 SORT = """
@@ -31,12 +35,13 @@ for (const th of document.querySelectorAll("table.sortable th")) th.onclick = ()
 
 def table(columns, rows, kind="sortable"):
     """rows: lists of text, or of (text, sort value, class)."""
-    def cell(c):
-        text, value, kind = c if isinstance(c, tuple) else (c, None, "")
+    def cell(column, c):
+        text, value, mark = c if isinstance(c, tuple) else (c, None, "")
         data = f' data-value="{value}"' if value is not None else ""
-        return f'<td{f" class={kind}" if kind else ""}{data}>{text}</td>'
+        data += f' data-column="{html.escape(column)}"' if kind == "prose" else ""
+        return f'<td{f" class={mark}" if mark else ""}{data}>{text}</td>'
     head = "".join(f"<th>{html.escape(c)}</th>" for c in columns)
-    body = "\n".join("<tr>" + "".join(map(cell, r)) + "</tr>" for r in rows)
+    body = "\n".join("<tr>" + "".join(map(cell, columns, r)) + "</tr>" for r in rows)
     return f'<div class="wide"><table class={kind}><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 

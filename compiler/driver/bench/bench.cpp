@@ -88,6 +88,9 @@ class Progress {
 
 // The largest first, so that none is left over at the end. Returns their sizes, in the new order.
 std::vector<double> sort_by_size(std::vector<Configuration>& configurations, std::size_t parallel) {
+  if (parallel == 1) {
+    return std::vector<double>(configurations.size(), 1);
+  }
   std::vector<double> sizes(configurations.size(), 0);
   run_jobs(
       sizes.size(), parallel,
@@ -135,7 +138,8 @@ void run_left(const std::vector<Configuration>& configurations, const BenchOptio
       configurations.begin(), configurations.end(), std::back_inserter(left),
       [&](const Configuration& c) { return !results.has(c.name) || results.failed(c.name); });
   const auto parallel = static_cast<std::size_t>(options.jobs);
-  const std::vector<double> sizes = sort_by_size(left, parallel);
+  // Where nothing is compiled they differ little, and reading them all first would take as long as solving them.
+  const std::vector<double> sizes = sort_by_size(left, options.predict_only ? 1 : parallel);
   Progress progress(sizes);
   const std::int64_t most_bytes = run_jobs(
       left.size(), parallel,

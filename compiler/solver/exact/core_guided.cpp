@@ -25,12 +25,25 @@ class StopAtDeadline : public CaDiCaL::Terminator {
   const Clock& clock_;
 };
 
+// Learns nothing; counts what the solver learns.
+class CountConflicts : public CaDiCaL::Learner {
+ public:
+  bool learning(int /*size*/) override {
+    ++seen;
+    return false;
+  }
+  void learn(int /*literal*/) override {}
+
+  std::int64_t seen = 0;
+};
+
 }  // namespace
 
 struct CoreGuided::Engine {
   explicit Engine(const Clock& clock) : deadline(clock) {
-    sat.configure("unsat");  // all calls but the last of a stratum are refutations
+    sat.set("quiet", 1);  // it would write to standard output
     sat.connect_terminator(&deadline);
+    sat.connect_learner(&learned);
   }
 
   // What a counting literal stands for: "at most count inputs of totalizer are true".
@@ -146,10 +159,10 @@ struct CoreGuided::Engine {
     sat.add(0);
   }
 
-  // Literals that cannot be violated without reaching the known cost become facts.
+  // Literals that cannot be violated without reaching the known cost become facts: what is left is to improve on it.
   void harden(Cost upper) {
     for (auto entry = soft.begin(); entry != soft.end();) {
-      if (lower + entry->second > upper) {
+      if (lower + entry->second >= upper) {
         add({entry->first});
         entry = soft.erase(entry);
       } else {
@@ -170,6 +183,7 @@ struct CoreGuided::Engine {
   }
 
   StopAtDeadline deadline;
+  CountConflicts learned;
   CaDiCaL::Solver sat;
   int variables = 0;
   std::map<int, Cost> soft;  // by literal: ordered, so that every run sees the same sequence
@@ -201,8 +215,11 @@ std::int64_t CoreGuided::cores() const {
 std::int64_t CoreGuided::calls() const {
   return engine_->calls;
 }
+std::int64_t CoreGuided::conflicts() const {
+  return engine_->learned.seen;
+}
 
-CoreGuided::Outcome CoreGuided::solve(int conflicts_per_call, Cost upper,
+CoreGuided::Outcome CoreGuided::solve(const ConflictLimits& limits, Cost upper,
                                       const std::function<Cost(const std::vector<bool>&)>& on_model,
                                       const std::function<void(Cost)>& on_bound) {
   Engine& engine = *engine_;
@@ -210,7 +227,12 @@ CoreGuided::Outcome CoreGuided::solve(int conflicts_per_call, Cost upper,
   Cost threshold = engine.next_threshold(infinity);
   for (;;) {
     const std::vector<int> assumptions = engine.assumed(threshold);
-    const int answer = engine.call(assumptions, conflicts_per_call);
+    const std::int64_t left = limits.in_all - engine.learned.seen;
+    if (left <= 0) {
+      return Outcome::budget;
+    }
+    const int answer =
+        engine.call(assumptions, static_cast<int>(std::min<std::int64_t>(limits.per_call, left)));
     if (answer == satisfiable) {
       std::vector<bool> truth(static_cast<std::size_t>(engine.variables) + 1);
       for (int v = 1; v <= engine.variables; ++v) {
@@ -225,7 +247,8 @@ CoreGuided::Outcome CoreGuided::solve(int conflicts_per_call, Cost upper,
     } else if (answer == unsatisfiable) {
       std::vector<int> core = engine.failed(assumptions);
       if (core.empty()) {
-        return Outcome::unsatisfiable;
+        on_bound(upper);  // nothing is cheaper than what is known
+        return Outcome::optimal;
       }
       if (engine.lower + engine.least(core) < upper) {  // else it closes the gap as it is
         engine.shrink(core);

@@ -4,7 +4,7 @@
 // its least weight; its literals lose that weight, and a totalizer counts how many of them are false so that the first
 // violation is paid and every further one is assumed away again (the OLL scheme). Heavy literals come first
 // (stratification), and literals heavier than the gap become hard.
-// Every call of the SAT solver is limited in conflicts, so a budget cuts at the same place on every run.
+// The SAT solver is limited in conflicts, per call and in all, so a budget cuts at the same place on every run.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,12 @@
 #include "compiler/solver/exact/clock.hpp"
 
 namespace systole::solver::exact {
+
+// Conflicts of the SAT solver; every clause it learns is one.
+struct ConflictLimits {
+  int per_call = 0;
+  std::int64_t in_all = 0;
+};
 
 class CoreGuided {
  public:
@@ -29,15 +35,16 @@ class CoreGuided {
   void add_soft(int literal, Cost weight);  // weight is paid when the literal is false; weight > 0
   void prefer(int literal);                 // value to try first
 
-  enum class Outcome { optimal, unsatisfiable, budget };
-  // upper: weight known to be reachable. on_model receives the truth of every variable (index 0 unused) and returns the
+  enum class Outcome { optimal, budget };
+  // upper: weight of interest: known to be reachable, or more than any; only less is looked for. on_model receives the truth of every variable (index 0 unused) and returns the
   // weight of the assignment it stands for; on_bound receives every new lower bound on the weight paid.
-  Outcome solve(int conflicts_per_call, Cost upper,
+  Outcome solve(const ConflictLimits& limits, Cost upper,
                 const std::function<Cost(const std::vector<bool>&)>& on_model,
                 const std::function<void(Cost)>& on_bound);
 
   [[nodiscard]] std::int64_t cores() const;
   [[nodiscard]] std::int64_t calls() const;
+  [[nodiscard]] std::int64_t conflicts() const;
 
  private:
   struct Engine;

@@ -27,7 +27,9 @@ constexpr double most_in_vain =
 constexpr double cells_per_entry = 40;  // of equal time
 constexpr std::int64_t first_entries =
     1'000'000;  // of sparse elimination in a round; doubled every round
-constexpr int conflicts_per_call = 1'000'000;
+constexpr ConflictLimits last_resort{1'000'000, std::numeric_limits<std::int64_t>::max()};
+constexpr double worth_search = 1e7;        // cells of a plan
+constexpr double cells_per_conflict = 4e3;  // of equal time
 constexpr std::size_t few = 8;  // different positive costs: the sign of a combinatorial core
 
 // Unit-like costs make bounds by cost splitting useless and cores short.
@@ -59,9 +61,7 @@ class Refinement {
   }
 
   // A first improvement of the assignment, for a search that holds none of its own until it ends.
-  void warm_up() {
-    neighbourhoods(plan_elimination(state_, dual_, 1e7, any_cells), 1, cells_to_warm_up);
-  }
+  void warm_up(const Plan& plan) { neighbourhoods(plan, 1, cells_to_warm_up); }
 
   void run() {
     double group = first_group;
@@ -184,7 +184,7 @@ void ascend(State& state, Dual& dual) {
   }
 }
 
-bool try_elimination(State& state, const Dual& dual, double cells) {
+bool try_elimination(State& state, Dual& dual, double cells) {
   Plan plan = plan_elimination(state, dual, 2e5, narrow(state) ? any_cells : cells);
   // Lists under the gap first, for a tenth of what the tables would cost: nothing else tells whether they are short.
   const double affordable = plan.cells > cells ? std::min(cells, most_in_vain) : plan.cells;
@@ -196,6 +196,18 @@ bool try_elimination(State& state, const Dual& dual, double cells) {
   if (plan.cells > cells || plan.bytes > static_cast<double>(state.budget.memory_bytes)) {
     return false;
   }
+  // Where cores are short they are found long before the tables are full: as long as filling them would take.
+  if (plan.cells > worth_search && few_costs(state)) {
+    Refinement(state, dual).warm_up(plan);
+    const auto conflicts = static_cast<std::int64_t>(plan.cells / cells_per_conflict);
+    if (!state.stopped()) {
+      search(state, {last_resort.per_call, conflicts});
+    }
+    if (state.stopped()) {
+      return state.closed();
+    }
+    plan.incumbent = values_of(plan.residual, state.live, state.known());
+  }
   state.count("variables", static_cast<std::int64_t>(plan.residual.network.domain.size()));
   state.count("parts", static_cast<std::int64_t>(plan.parts.size()));
   return eliminate_all(state, std::move(plan));
@@ -204,16 +216,16 @@ bool try_elimination(State& state, const Dual& dual, double cells) {
 void refine(State& state, Dual& dual) {
   const bool combinatorial = few_costs(state);
   if (combinatorial && !state.stopped()) {
-    Refinement(state, dual).warm_up();
+    Refinement(state, dual).warm_up(plan_elimination(state, dual, 1e7, any_cells));
   }
   if (combinatorial && !state.stopped()) {
-    search(state, conflicts_per_call);
+    search(state, last_resort);
   }
   if (!state.stopped()) {
     Refinement(state, dual).run();
   }
   if (!combinatorial && !state.stopped() && state.budget.seconds > 0) {
-    search(state, conflicts_per_call);
+    search(state, last_resort);
   }
 }
 

@@ -9,8 +9,6 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "compiler/solver/exact/core_guided.hpp"
-
 namespace systole::solver::exact {
 namespace {
 
@@ -27,17 +25,14 @@ class Encoding {
     }
   }
 
-  bool run(int conflicts_per_call) {
+  bool run(const ConflictLimits& limits) {
     const Cost upper = state_.upper >= infinity ? live_.big : state_.upper;
-    const auto outcome = sat_.solve(
-        conflicts_per_call, upper - base_,
-        [&](const std::vector<bool>& truth) { return take(truth) - base_; },
+    sat_.solve(
+        limits, upper - base_, [&](const std::vector<bool>& truth) { return take(truth) - base_; },
         [&](Cost bound) { state_.raise(base_ + bound, Proof::search); });
-    if (outcome == CoreGuided::Outcome::unsatisfiable) {
-      state_.raise(live_.big, Proof::search);
-    }
     state_.count("cores", sat_.cores());
     state_.count("sat_calls", sat_.calls());
+    state_.count("conflicts", sat_.conflicts());
     return state_.closed();
   }
 
@@ -385,8 +380,8 @@ class Encoding {
 
 }  // namespace
 
-bool search(State& state, int conflicts_per_call) {
-  return Encoding(state).run(conflicts_per_call);
+bool search(State& state, const ConflictLimits& limits) {
+  return Encoding(state).run(limits);
 }
 
 }  // namespace systole::solver::exact

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <functional>
 #include <numeric>
+#include <set>
 
 #include "compiler/solver/exact/attempt.hpp"
 #include "compiler/solver/exact/choices.hpp"
@@ -13,6 +14,7 @@
 #include "compiler/solver/exact/mini_buckets.hpp"
 #include "compiler/solver/exact/neighbourhood.hpp"
 #include "compiler/solver/exact/repeats.hpp"
+#include "compiler/solver/exact/search.hpp"
 #include "compiler/solver/exact/sparse.hpp"
 #include "compiler/solver/exact/totalizer.hpp"
 #include "compiler/solver/strategy.hpp"
@@ -547,4 +549,49 @@ TEST_CASE("splitting into parts loses no table and no variable") {
     CHECK(sum == best);
   }
   CHECK(most_parts >= 3);
+}
+
+TEST_CASE("where costs are units, cores are tried before tables of hundreds of millions of cells") {
+  Random random(12);
+  for (int i = 0; i < 3; ++i) {
+    std::set<std::pair<int, int>> edges;
+    while (edges.size() < 150) {
+      const auto a = static_cast<int>(random.integer(0, 59));
+      const auto b = static_cast<int>(random.integer(0, 59));
+      if (a != b) {
+        edges.emplace(std::min(a, b), std::max(a, b));
+      }
+    }
+    const Problem problem = odd_cycle_transversal(60, {edges.begin(), edges.end()});
+    const Result result = solve(*find_strategy("exact"), problem);
+    CHECK(result.proof == Proof::search);
+    Budget one_thread;
+    one_thread.threads = 1;
+    CHECK(solve(*find_strategy("exact"), problem, one_thread).stats == result.stats);
+  }
+}
+
+TEST_CASE("a search that may not learn leaves true bounds and starts no further call") {
+  Random random(13);
+  std::vector<Clause> clauses;
+  for (int c = 0; c < 120; ++c) {
+    Clause clause;
+    for (int v = 0; v < 3; ++v) {
+      clause.emplace_back(static_cast<int>(random.integer(v * 5, v * 5 + 4)),
+                          random.integer(0, 1) == 1);
+    }
+    clauses.push_back(clause);
+  }
+  const Problem problem = three_sat(15, clauses);
+  const Cost best = solve(*find_strategy("exact"), problem).cost;
+  REQUIRE(best > 0);
+  for (const std::int64_t in_all : {0, 1, 20, 1'000'000}) {
+    CAPTURE(in_all);
+    const Budget budget;
+    State state(problem, budget);
+    const bool closed = search(state, {1'000'000, in_all});
+    CHECK(state.lower <= best);
+    CHECK(state.upper >= best);
+    CHECK(closed == (in_all == 1'000'000));
+  }
 }

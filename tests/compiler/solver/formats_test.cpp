@@ -214,6 +214,10 @@ TEST_CASE("mistakes in CFN, LP and OPB files are named") {
                     "f:2: 'y' is no variable; variables are x1, x2, ...");
   CHECK_THROWS_WITH(formats::parse_opb("min: +1 x1 ;\n+1 x1 >= 1\n", "f"),
                     "f:2: ';' is expected, not ''; products of variables are not read");
+  CHECK_THROWS_WITH(formats::parse_opb("min: +1 x1 ;\n+1 x1 x2 >= 1 ;\n", "f"),
+                    "f:2: 'x2' has no coefficient; products of variables are not read");
+  CHECK_THROWS_WITH(formats::parse_opb("min: +1 x1 ;\n+1 x1 > 0 ;\n", "f"),
+                    "f:2: '>' is no relation; use >=, <= or =");
   CHECK_THROWS_WITH(
       formats::parse_lp("Maximize\n x\n", "f"),
       "f:1: a problem starts with Minimize; negate an objective that is to be maximised");

@@ -79,7 +79,7 @@ TEST_CASE("the core-guided search alone agrees with brute force") {
     const Budget budget;
     exact::State state(problem, budget);
     CAPTURE(i);
-    REQUIRE(exact::search(state, 1'000'000));
+    REQUIRE(exact::search(state, {1'000'000, 1'000'000'000}));
     REQUIRE(state.upper == expected.cost);
     REQUIRE(state.lower == expected.cost);
   }
@@ -413,5 +413,14 @@ TEST_CASE("impossible problems are recognised as such") {
   for (const char* strategy : {"exact", "brute_force", "treewidth", "maxsat"}) {
     CAPTURE(strategy);
     CHECK(run(strategy, problem).status == Status::infeasible);
+  }
+}
+
+TEST_CASE("every strategy solves a problem without operators") {
+  for (const Strategy& strategy : strategies()) {
+    CAPTURE(strategy.name);
+    const Result result = solve(strategy, Problem{});
+    CHECK(result.status == Status::proven);
+    CHECK(result.cost == 0);
   }
 }

@@ -287,6 +287,16 @@ class Stating {
 
 }  // namespace
 
+isa::Machine least_plan(const isa::Machine& machine) {
+  constexpr std::int64_t least_ratio = 11;  // of SBUF to PSUM, on trn1
+  const std::int64_t least = least_ratio * machine.psum_banks * machine.psum_bank_bytes;
+  isa::Machine out = machine;
+  while (out.sbuf_bytes / 2 >= least) {
+    out.sbuf_bytes /= 2;
+  }
+  return out;
+}
+
 Statement state_problem(const graph::Graph& graph, const IdVector<TensorId, isa::DType>& storage,
                         const isa::Machine& machine, const CostModel& costs,
                         const StateOptions& options) {
@@ -300,7 +310,7 @@ Statement state_problem(const graph::Graph& graph, const IdVector<TensorId, isa:
   statement.storage = storage;
   statement.boundary = boundaries(graph);
   statement.costs = costs;
-  statement.machine = machine;
+  statement.machine = least_plan(machine);
   Stating(graph, statement, options).run();
   return statement;
 }

@@ -27,7 +27,8 @@ struct StateOptions {
 };
 
 struct RowMeaning {
-  Configuration configuration;  // of all arguments, constants included; sources and sinks: only `output`, resp. one input
+  Configuration
+      configuration;  // of all arguments, constants included; sources and sinks: only `output`, resp. one input
   Price price;
   bool operator==(const RowMeaning&) const = default;
 };
@@ -38,7 +39,8 @@ struct OperatorMeaning {
   OperatorKind kind = OperatorKind::node;
   graph::NodeId node;      // nodes
   graph::TensorId tensor;  // sources and sinks
-  std::shared_ptr<const std::vector<RowMeaning>> rows;  // as the problem's rows; equal nodes share them
+  std::shared_ptr<const std::vector<RowMeaning>>
+      rows;  // as the problem's rows; equal nodes share them
 };
 
 struct TensorMeaning {
@@ -57,16 +59,22 @@ struct Statement {
   IdVector<graph::TensorId, isa::DType> storage;
   IdVector<graph::TensorId, Boundary> boundary;
   CostModel costs;
-  isa::Machine machine;
+  isa::Machine machine;  // least_plan() of the given one
 };
 
+// The machine with SBUF halved as long as it is no smaller than a real one's: what prices are made for, and the first that
+// lowering plans for. Strips keep values on the chip in either, so that more room is no reason for another layout.
+[[nodiscard]] isa::Machine least_plan(const isa::Machine& machine);
+
 // The graph has passed graph::verify. Throws Error if the cost model is for another machine.
-[[nodiscard]] Statement state_problem(const graph::Graph& graph, const IdVector<graph::TensorId, isa::DType>& storage,
+[[nodiscard]] Statement state_problem(const graph::Graph& graph,
+                                      const IdVector<graph::TensorId, isa::DType>& storage,
                                       const isa::Machine& machine, const CostModel& costs,
                                       const StateOptions& options = {});
 
 // The conversion that the problem charges for a tensor between two of its layouts.
-[[nodiscard]] Conversion conversion_of(const Statement& statement, const graph::Graph& graph, graph::TensorId tensor,
-                                       const Layout& from, const Layout& to);
+[[nodiscard]] Conversion conversion_of(const Statement& statement, const graph::Graph& graph,
+                                       graph::TensorId tensor, const Layout& from,
+                                       const Layout& to);
 
 }  // namespace systole::layout

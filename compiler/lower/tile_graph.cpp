@@ -1,9 +1,12 @@
 // tile(): the nodes of a laid-out graph, in order, as instructions on virtual buffers.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
+#include <vector>
 
+#include "compiler/layout/state.hpp"
 #include "compiler/lower/builder.hpp"
 #include "compiler/lower/kernels/map_chain.hpp"
 #include "compiler/lower/storage.hpp"
@@ -137,12 +140,12 @@ constexpr int least_strip_share = 15;
 // A larger program is lowered in one way only.
 constexpr std::size_t most_instructions_retried = 100000;
 
-Lowered lower_with(const layout::LaidGraph& laid, const isa::Machine& machine, int share,
-                   bool fuse) {
+Lowered lower_with(const layout::LaidGraph& laid, const isa::Machine& machine,
+                   const isa::Machine& assumed, int share, bool fuse) {
   Lowered out;
   out.stripped = laid;
-  out.residency = plan_residency(out.stripped, machine, share, fuse);
-  out.tiles = tile(out.stripped, out.residency, machine);
+  out.residency = plan_residency(out.stripped, assumed, share, fuse);
+  out.tiles = tile(out.stripped, out.residency, assumed);
   Scheduled scheduled = allocate_and_schedule(out.tiles, machine);
   out.allocation = std::move(scheduled.allocation);
   out.program = std::move(scheduled.program);
@@ -150,17 +153,13 @@ Lowered lower_with(const layout::LaidGraph& laid, const isa::Machine& machine, i
   return out;
 }
 
-}  // namespace
-
-namespace {
-
 // With as many residents and as much fusion as the allocator finds room for.
-std::optional<Lowered> lower_if_it_fits(const layout::LaidGraph& laid,
-                                        const isa::Machine& machine) {
+std::optional<Lowered> lower_if_it_fits(const layout::LaidGraph& laid, const isa::Machine& machine,
+                                        const isa::Machine& assumed) {
   for (const bool fuse : {true, false}) {
     for (int share = default_resident_share; share > 0; share /= 2) {
       try {
-        return lower_with(laid, machine, share, fuse);
+        return lower_with(laid, machine, assumed, share, fuse);
       } catch (const Error&) {
         // The next plan leaves more room; with the last one the error is the user's.
       }
@@ -169,30 +168,49 @@ std::optional<Lowered> lower_if_it_fits(const layout::LaidGraph& laid,
   return std::nullopt;
 }
 
-}  // namespace
-
 // Values that would stay in SBUF may still be worth making strip by strip: the engines then work on
 // different strips at once.
-Lowered lower_stages(const layout::LaidGraph& whole, const isa::Machine& machine) {
-  std::optional<Lowered> best;
+void try_strips(const layout::LaidGraph& whole, const isa::Machine& machine,
+                const isa::Machine& assumed, std::optional<Lowered>& best) {
   std::size_t nodes = 0;
   for (int share = default_resident_share; share >= least_strip_share; share = share * 2 / 3) {
-    const layout::LaidGraph stripped = strip_mine(whole, machine, share);
+    const layout::LaidGraph stripped = strip_mine(whole, assumed, share);
     if (stripped.graph.nodes.size() == std::exchange(nodes, stripped.graph.nodes.size())) {
       continue;  // the same strips
     }
-    std::optional<Lowered> lowered = lower_if_it_fits(stripped, machine);
+    std::optional<Lowered> lowered = lower_if_it_fits(stripped, machine, assumed);
+    const bool large = lowered && lowered->tiles.instructions.size() > most_instructions_retried;
     if (lowered && (!best || lowered->estimate < best->estimate)) {
       best = std::move(lowered);
     }
-    if (best && best->tiles.instructions.size() > most_instructions_retried) {
-      break;
+    if (large) {
+      return;
     }
   }
-  if (!best) {
-    best = lower_if_it_fits(whole, machine);
+}
+
+// Machines to plan for, from the least one up to this one. Strips, chunks and blocks are as large as fits the plan, but
+// fewer and larger ones overlap less: more room must not force them.
+std::vector<isa::Machine> plans(const isa::Machine& machine) {
+  std::vector<isa::Machine> out{layout::least_plan(machine)};
+  while (out.back().sbuf_bytes < machine.sbuf_bytes) {
+    out.push_back(machine);
+    out.back().sbuf_bytes = std::min(machine.sbuf_bytes, 2 * out[out.size() - 2].sbuf_bytes);
   }
-  return best ? *std::move(best) : lower_with(whole, machine, 0, false);
+  return out;
+}
+
+}  // namespace
+
+Lowered lower_stages(const layout::LaidGraph& whole, const isa::Machine& machine) {
+  std::optional<Lowered> best;
+  for (const isa::Machine& assumed : plans(machine)) {
+    try_strips(whole, machine, assumed, best);
+  }
+  if (!best) {
+    best = lower_if_it_fits(whole, machine, machine);
+  }
+  return best ? *std::move(best) : lower_with(whole, machine, machine, 0, false);
 }
 
 isa::Program lower(const layout::LaidGraph& laid, const isa::Machine& machine) {

@@ -18,8 +18,11 @@ using graph::MapFunction;
 using graph::ReduceFunction;
 using graph::TensorId;
 
-isa::Machine trn1() {
-  return isa::read_machine("trn1");
+// With so many percent of its SBUF.
+isa::Machine trn1(std::int64_t sbuf = 100) {
+  isa::Machine machine = isa::read_machine("trn1");
+  machine.sbuf_bytes = machine.sbuf_bytes * sbuf / 100;
+  return machine;
 }
 
 sim::Report measure(const Graph& graph, const isa::Machine& machine) {
@@ -82,6 +85,19 @@ Graph attention(std::int64_t tokens, std::int64_t d) {
   return with_output(g, graph::add_node(g, "y", Map{MapFunction::divide}, {matmul(g, e, v), sum}));
 }
 
+Graph feed_forward(std::int64_t tokens, std::int64_t hidden, std::int64_t layers) {
+  Graph g;
+  g.name = "feed_forward";
+  TensorId x = input(g, "x", {tokens, hidden});
+  for (std::int64_t layer = 0; layer < layers; ++layer) {
+    const TensorId up = matmul(g, x, input(g, "up", {hidden, 4 * hidden}));
+    const TensorId active = graph::add_node(g, "gelu", Map{MapFunction::gelu}, {up});
+    const TensorId down = matmul(g, active, input(g, "down", {4 * hidden, hidden}));
+    x = graph::add_node(g, "x", Map{MapFunction::add}, {x, down});
+  }
+  return with_output(g, x);
+}
+
 }  // namespace
 
 TEST_CASE("products of row-major inputs keep the tensor engine busy, turned operand included") {
@@ -93,6 +109,18 @@ TEST_CASE("products of row-major inputs keep the tensor engine busy, turned oper
 
 TEST_CASE("attention of 4096 tokens takes what hand-written kernels take") {
   CHECK(measure(attention(4096, 128), trn1()).microseconds <= 400.0);
+}
+
+TEST_CASE("a doubled SBUF is never slower by more than 2 %, a halved one suffices") {
+  for (const Graph& graph :
+       {product(1024, 1024, 1024), product(384, 1024, 4096), attention(1024, 128),
+        attention(2048, 64), feed_forward(384, 1024, 2), feed_forward(128, 512, 3)}) {
+    INFO(graph.name);
+    const double whole = measure(graph, trn1()).microseconds;
+    const double doubled = measure(graph, trn1(200)).microseconds;
+    CHECK(doubled <= 1.02 * whole);
+    CHECK(measure(graph, trn1(50)).microseconds >= 0.9 * doubled);
+  }
 }
 
 }  // namespace systole::test

@@ -166,7 +166,8 @@ class Writer {
   }
 
   TensorId add_node(graph::Node node, graph::Tensor output, const layout::Layout& layout,
-                    isa::DType storage, layout::Mechanism mechanism, const layout::Price& predicted) {
+                    isa::DType storage, layout::Mechanism mechanism,
+                    const layout::Price& predicted) {
     output.producer = NodeId(out_.graph.nodes.size());
     node.name = unique(out_.graph.node_names, node.name);
     node.output = add_tensor(std::move(output), layout, storage);
@@ -239,10 +240,11 @@ class Writer {
       }
       inputs.push_back(parts.at(input));
     }
-    parts[n.output] = add_node(
-        {n.name + strip_mark + std::to_string(strip), n.origin, n.op, inputs, {}},
-        part_of(n.output, region.axes.at(n.output), span, strip), laid_.layouts[n.output],
-        laid_.storage[n.output], laid_.mechanisms[id], strip == 0 ? laid_.predicted[id] : layout::Price{});
+    parts[n.output] =
+        add_node({n.name + strip_mark + std::to_string(strip), n.origin, n.op, inputs, {}},
+                 part_of(n.output, region.axes.at(n.output), span, strip), laid_.layouts[n.output],
+                 laid_.storage[n.output], laid_.mechanisms[id],
+                 strip == 0 ? laid_.predicted[id] : layout::Price{});
   }
 
   void join(const StripRegion& region, TensorId output,
@@ -329,11 +331,40 @@ layout::LaidGraph with_early_reductions(layout::LaidGraph laid, const isa::Machi
   return laid;
 }
 
+// An input that only the array transposes is read with as many axes over the partitions as the transposes allow: in HBM
+// that is a name, and loads into few partitions use few DMA engines.
+layout::LaidGraph with_wide_inputs(layout::LaidGraph laid) {
+  const auto uses = graph::uses(laid.graph);
+  for (const TensorId input : laid.graph.inputs) {
+    const graph::Shape& shape = laid.graph.tensors[input].shape;
+    layout::Layout& layout = laid.layouts[input];
+    const auto may_lead = [&](int axis) {
+      return std::ranges::all_of(uses[input], [&](const graph::Use& use) {
+        const layout::Layout& to = laid.layouts[laid.graph.nodes[use.node].output];
+        return shape[at(axis)] == 1 ||
+               std::ranges::find(to.order.begin(), to.order.begin() + to.split, axis) ==
+                   to.order.begin() + to.split;
+      });
+    };
+    const bool turned = std::ranges::all_of(uses[input], [&](const graph::Use& use) {
+      return laid.mechanisms[use.node] == layout::Mechanism::array_transpose;
+    });
+    if (turned && layout.padding == 0 &&
+        std::ranges::find(laid.graph.outputs, input) == laid.graph.outputs.end()) {
+      while (layout.split + 1 < static_cast<int>(layout.order.size()) &&
+             may_lead(layout.order[at(layout.split)])) {
+        ++layout.split;
+      }
+    }
+  }
+  return laid;
+}
+
 }  // namespace
 
 layout::LaidGraph strip_mine(const layout::LaidGraph& given, const isa::Machine& machine,
                              int share) {
-  const layout::LaidGraph laid = with_early_reductions(given, machine);
+  const layout::LaidGraph laid = with_wide_inputs(with_early_reductions(given, machine));
   const Residency plan = plan_residency(laid, machine, share);
   std::vector<StripRegion> regions = plan.spilled.empty()
                                          ? std::vector<StripRegion>()

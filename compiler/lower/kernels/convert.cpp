@@ -71,12 +71,35 @@ class Conversion {
       b_.move_through_hbm(from_.tensor, to_.tensor);
       return;
     }
+    if (from_.resident == to_.resident) {
+      move_part(-1, {});
+      return;
+    }
+    // In pieces along the outermost free axis of the side in SBUF, so that its maker or its readers work meanwhile.
+    constexpr std::int64_t least_piece_bytes = 128 * 1024;
+    const std::vector<int> free = long_axes((to_.resident ? to_ : from_).free_axes);
+    const std::int64_t pieces = product(to_.shape) * isa::size_of(to_.dtype) / least_piece_bytes;
+    if (free.size() < 2 || pieces < 2) {
+      move_part(-1, {});
+      return;
+    }
+    const std::int64_t extent = to_.shape[at(free.front())];
+    const std::int64_t step = std::max<std::int64_t>(1, (extent + pieces - 1) / pieces);
+    for (std::int64_t begin = 0; begin < extent; begin += step) {
+      move_part(free.front(), {begin, std::min(step, extent - begin)});
+    }
+  }
+
+  // All elements, or those in a span of one axis.
+  void move_part(int part, Span span) {
     MoveBox box;
     box.source_begin.assign(from_.shape.size(), 0);
     box.destination_begin.assign(from_.shape.size(), 0);
     for (std::size_t axis = 0; axis < from_.shape.size(); ++axis) {
       const auto a = static_cast<int>(axis);
-      box.steps.push_back({a, 1, a, 1, from_.shape[axis]});
+      const bool cut = a == part;
+      box.source_begin[axis] = box.destination_begin[axis] = cut ? span.begin : 0;
+      box.steps.push_back({a, 1, a, 1, cut ? span.extent : from_.shape[axis]});
     }
     move_box(b_, from_.tensor, to_.tensor, box);
   }

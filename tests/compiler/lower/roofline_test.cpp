@@ -1,0 +1,40 @@
+// What recipes take on the timed machine: floors by the roofline of the program's own work, and what more SBUF may not do.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <utility>
+
+#include "tests/compiler/lower/whole_model.hpp"
+
+namespace systole::test {
+
+TEST_CASE("operators over awkward extents end within twice their roofline") {
+  const isa::Machine machine = isa::read_machine("trn1");
+  for (const std::string name : {"batched_product", "depthwise", "layer_norm", "softmax", "gelu"}) {
+    const sim::Report report = measured_model("awkward/" + name, machine);
+    INFO(name << ": " << report.total.count() << " ticks, roofline " << report.roofline.count());
+    CHECK(report.total.count() <= 2 * report.roofline.count());
+  }
+}
+
+TEST_CASE("models are never slower by more than 2 % with a doubled SBUF, and fit a halved one") {
+  const isa::Machine machine = isa::read_machine("trn1");
+  isa::Machine doubled = machine;
+  doubled.sbuf_bytes *= 2;
+  isa::Machine halved = machine;
+  halved.sbuf_bytes /= 2;
+  for (const auto& [name, dims] :
+       {std::pair<std::string, Dims>{"bert_large", {{"layers", 2}, {"tokens", 384}}},
+        {"unet", {}},
+        {"cnn", {}},
+        {"resnet50", {}}}) {
+    const std::int64_t usual = measured_model(name, machine, dims).total.count();
+    const std::int64_t more = measured_model(name, doubled, dims).total.count();
+    const std::int64_t less = measured_model(name, halved, dims).total.count();
+    INFO(name << ": " << usual << " ticks, doubled " << more << ", halved " << less);
+    CHECK(100 * more <= 102 * usual);
+    CHECK(less > 0);
+  }
+}
+
+}  // namespace systole::test

@@ -37,9 +37,16 @@ void add_target(CLI::App& app, TargetOptions& options) {
       ->capture_default_str();
 }
 
+// What is wrong with a number of seconds; empty: nothing.
+std::string seconds(const std::string& word) {
+  double value = -1;
+  const bool number = CLI::detail::lexical_cast(word, value);
+  return number && value >= 0 && value <= 1e9 ? "" : "'" + word + "' is not a number of seconds from 0 to 1e9";
+}
+
 void add_budget(CLI::App& app, SolveOptions& options) {
   app.add_option("--budget", options.budget_seconds, "Seconds per strategy (default: its own)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(seconds, "SECONDS");
   app.add_option("--memory", options.memory_bytes, "Bytes of tables a strategy may hold")
       ->check(CLI::NonNegativeNumber);
 }
@@ -116,7 +123,7 @@ void add_run(CLI::App& app, Commands& c, Action& action) {
 void add_solve(CLI::App& app, Commands& c, Action& action) {
   auto* sub = app.add_subcommand("solve", "Solve a Layout Selection problem file");
   sub->footer("Example: systole solve problem.ls --strategy exact --budget 10");
-  sub->add_option("PROBLEM", c.solve.problem, "Problem file; .wcnf, .wcsp, .cfn, .lp and .opb are read too")->required();
+  sub->add_option("PROBLEM", c.solve.problem, "Problem file; .json, .wcnf, .wcsp, .cfn, .lp and .opb are read too")->required();
   add_budget(*sub, c.solve.solve);
   sub->add_option("--strategy", c.solve.strategy, "Strategy")->capture_default_str();
   sub->add_option("--threads", c.solve.threads, "Threads; never changes a result")
@@ -127,6 +134,7 @@ void add_solve(CLI::App& app, Commands& c, Action& action) {
       ->expected(2);
   sub->add_option("--td", c.solve.decomposition, "Tree decomposition (PACE .td, vertices: operators) for treewidth");
   sub->add_option("--result", c.solve.result, "Write the result file");
+  sub->add_option("--json", c.solve.json, "Write the result as JSON lines");
   sub->callback([&c, &action] { action = [&c] { return solve_file(c.solve); }; });
 }
 

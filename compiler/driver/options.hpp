@@ -123,6 +123,7 @@ struct SolveFileOptions {
   std::vector<std::string> export_to;  // FORMAT FILE
   std::string decomposition;           // PACE .td file for the treewidth strategy
   std::string result;                  // file for the result
+  std::string json;                    // file for the result as a JSON line
   int threads = 2;
 };
 

@@ -8,6 +8,7 @@
 #include "compiler/driver/pipeline.hpp"
 #include "compiler/solver/formats/export.hpp"
 #include "compiler/solver/formats/import.hpp"
+#include "compiler/solver/formats/json.hpp"
 #include "compiler/solver/text.hpp"
 #include "compiler/solver/treewidth/pace.hpp"
 #include "isa/base/error.hpp"
@@ -34,8 +35,10 @@ int solve_file(const SolveFileOptions& options) {
   if (!options.decomposition.empty()) {
     read.push_back(options.decomposition);
   }
-  if (!options.result.empty()) {
-    expect_writable(options.result, read);
+  for (const std::string& path : {options.result, options.json}) {
+    if (!path.empty()) {
+      expect_writable(path, read);
+    }
   }
   if (!options.export_to.empty()) {
     expect_writable(options.export_to[1], read);
@@ -59,6 +62,9 @@ int solve_file(const SolveFileOptions& options) {
   std::fputs(text.c_str(), stdout);
   if (!options.result.empty()) {
     write_file(options.result, solver::print_result(problem, result, options.strategy));
+  }
+  if (!options.json.empty()) {
+    write_file(options.json, solver::formats::print_json(problem, result, options.strategy));
   }
   return result.status == solver::Status::exhausted ? 3 : 0;
 }

@@ -1,5 +1,6 @@
 #include "compiler/solver/formats/export.hpp"
 
+#include "compiler/solver/formats/json.hpp"
 #include "compiler/solver/formats/linear.hpp"
 #include "compiler/solver/formats/wcnf.hpp"
 #include "compiler/solver/formats/wcsp.hpp"
@@ -38,11 +39,14 @@ std::string exported(const Problem& problem, const std::string& format) {
   if (format == "ls") {
     return print_ls(problem);
   }
+  if (format == "json") {
+    return print_json(problem);
+  }
   if (format == "text") {
     return print_problem(problem);
   }
   throw Error("--export", "unknown format " + format,
-              "use text, ls, wcnf, wcnf-old, wcsp, cfn, lp, opb, gr or td");
+              "use text, json, ls, wcnf, wcnf-old, wcsp, cfn, lp, opb, gr or td");
 }
 
 }  // namespace systole::solver::formats

@@ -1,6 +1,6 @@
 // A problem in any of the forms that other solvers read, by name.
 //
-// text, ls: ours; wcnf, wcnf-old: MaxSAT; wcsp, cfn: weighted constraints; lp, opb: linear; gr: the operator graph (PACE);
+// text, json, ls: ours; wcnf, wcnf-old: MaxSAT; wcsp, cfn: weighted constraints; lp, opb: linear; gr: the operator graph (PACE);
 // td: a tree decomposition of it.
 // Throws Error for another name.
 #pragma once

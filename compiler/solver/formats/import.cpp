@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "compiler/solver/formats/json.hpp"
 #include "compiler/solver/formats/linear.hpp"
 #include "compiler/solver/formats/wcnf.hpp"
 #include "compiler/solver/formats/wcsp.hpp"
@@ -25,6 +26,9 @@ Problem imported(const std::string& path) {
   }
   if (ending == ".opb") {
     return problem_of(parse_opb(read_file(path), path));
+  }
+  if (ending == ".json") {
+    return parse_json(read_file(path), path);
   }
   return read_problem(path);
 }

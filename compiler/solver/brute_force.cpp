@@ -5,18 +5,22 @@
 // is charged by the first use that requests its layout.
 #include <algorithm>
 
+#include "compiler/solver/exact/clock.hpp"
 #include "compiler/solver/strategies.hpp"
 #include "compiler/solver/structure.hpp"
 
 namespace systole::solver {
 namespace {
 
+constexpr std::int64_t steps_between_looks = 1 << 16;  // at the clock
+
 class Enumeration {
  public:
-  Enumeration(const Problem& problem, std::int64_t limit)
+  Enumeration(const Problem& problem, std::int64_t limit, double seconds)
       : problem_(problem),
         structure_(structure_of(problem)),
         limit_(limit),
+        clock_(seconds),
         produced_(problem.tensors.size(), 0),
         requests_(problem.tensors.size()) {
     for (const TensorId id : problem.tensors.ids()) {
@@ -37,7 +41,9 @@ class Enumeration {
     const OperatorId id = structure_.topological[depth];
     const Operator& op = problem_.operators[id];
     for (std::size_t r = 0; r < op.rows.size(); ++r) {
-      ++steps_;
+      if (++steps_ % steps_between_looks == 0 && clock_.expired()) {
+        limit_ = std::min(limit_, steps_ - 1);
+      }
       present_.row[id] = static_cast<int>(r);
       const Cost extra = enter(op, op.rows[r]);
       descend(depth + 1, add(cost, extra));
@@ -61,7 +67,7 @@ class Enumeration {
     if (complete) {
       result.proof = Proof::enumeration;
     } else {
-      result.note = "work budget ended before every combination was tried";
+      result.note = "the budget ended before every combination was tried";
     }
     return result;
   }
@@ -89,6 +95,7 @@ class Enumeration {
   const Problem& problem_;
   Structure structure_;
   std::int64_t limit_;
+  exact::Clock clock_;
   std::int64_t steps_ = 0;
   IdVector<TensorId, int> produced_;
   IdVector<TensorId, std::vector<int>> requests_;
@@ -100,7 +107,7 @@ class Enumeration {
 }  // namespace
 
 Result run_brute_force(const Problem& problem, const Budget& budget) {
-  Enumeration enumeration(problem, budget.work > 0 ? budget.work : 200'000'000);
+  Enumeration enumeration(problem, budget.work > 0 ? budget.work : 200'000'000, budget.seconds);
   enumeration.descend(0, 0);
   return enumeration.result();
 }

@@ -15,7 +15,7 @@ void parallel_ranges(std::size_t count, int threads,
     part(0, count);
     return;
   }
-  tbb::task_arena arena(threads);
+  tbb::task_arena arena(std::min(threads, tbb::info::default_concurrency()));
   arena.execute([&] {
     tbb::parallel_for(std::size_t{0}, pieces, [&](std::size_t piece) {
       part(count * piece / pieces, count * (piece + 1) / pieces);

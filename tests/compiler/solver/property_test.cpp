@@ -424,3 +424,15 @@ TEST_CASE("every strategy solves a problem without operators") {
     CHECK(result.cost == 0);
   }
 }
+
+TEST_CASE("brute force ends with its seconds and says so") {
+  Random random(14);
+  Budget hasty;
+  hasty.seconds = 1e-9;
+  const Problem problem = grid_problem(random, 4, 40, 3, 16);
+  const Result result = solve(*find_strategy("brute_force"), problem, hasty);
+  CHECK(result.status == Status::feasible);
+  CHECK(result.note == "the budget ended before every combination was tried");
+  REQUIRE(result.stats.size() == 1);
+  CHECK(result.stats[0].value < 70'000);
+}

@@ -203,6 +203,12 @@ std::vector<isa::Machine> plans(const isa::Machine& machine) {
 }  // namespace
 
 Lowered lower_stages(const layout::LaidGraph& whole, const isa::Machine& machine) {
+  if (machine.array_rows < machine.partitions) {
+    throw Error(machine.name,
+                fmt::format("{} rows of the array leave some of the {} partitions out",
+                            machine.array_rows, machine.partitions),
+                "the compiler needs an array_rows of at least the partitions");
+  }
   std::optional<Lowered> best;
   for (const isa::Machine& assumed : plans(machine)) {
     try_strips(whole, machine, assumed, best);

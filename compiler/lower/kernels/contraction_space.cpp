@@ -179,12 +179,12 @@ Tile piece(const Tile& tile, const Placed& placed, const Ranges& held, const Ran
   return out;
 }
 
-std::vector<Span> legal_parts(const isa::Machine& machine, const Span& range) {
+std::vector<Span> legal_parts(const isa::Machine& machine, const Span& range, std::int64_t most) {
   std::vector<Span> parts;
   const std::int64_t end = range.begin + range.extent;
   for (std::int64_t at_index = range.begin; at_index < end;) {
     const std::int64_t start = at_index % machine.partitions;
-    std::int64_t count = std::min(end - at_index, machine.partitions - start);
+    std::int64_t count = std::min({end - at_index, machine.partitions - start, most});
     if (start % machine.partition_quantum == 0) {
       while (start % isa::start_step(machine, static_cast<int>(count)) != 0) {
         count = std::min(count - 1,
@@ -195,6 +195,10 @@ std::vector<Span> legal_parts(const isa::Machine& machine, const Span& range) {
     at_index += count;
   }
   return parts;
+}
+
+std::vector<Span> column_parts(const isa::Machine& machine, const Span& range) {
+  return legal_parts(machine, range, machine.array_columns);
 }
 
 isa::DType product_type(const layout::LaidGraph& laid, graph::TensorId a, graph::TensorId b) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <vector>
 
 #include "compiler/lower/builder.hpp"
@@ -67,8 +68,12 @@ struct Space {
 
 // Cuts a range of linear partition indices where an operand has to end: at partition blocks, and so
 // that each part starts where its size may start. A start that no size may have is left to the
-// caller (it is staged).
-[[nodiscard]] std::vector<Span> legal_parts(const isa::Machine& machine, const Span& range);
+// caller (it is staged). Parts are at most `most` long.
+[[nodiscard]] std::vector<Span> legal_parts(
+    const isa::Machine& machine, const Span& range,
+    std::int64_t most = std::numeric_limits<std::int64_t>::max());
+// The same for the result's partitions: at most as many as the array has columns.
+[[nodiscard]] std::vector<Span> column_parts(const isa::Machine& machine, const Span& range);
 
 // In which type two operands are multiplied: f32 if both are stored so in a graph without bf16;
 // where operators round to bf16, so do products.

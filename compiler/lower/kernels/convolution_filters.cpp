@@ -138,7 +138,7 @@ class Kernel {
   }
 
   void run_block(const Ranges& block) {
-    const std::vector<Span> tiles = legal_parts(machine_, block[ConvSpace::filter]);
+    const std::vector<Span> tiles = column_parts(machine_, block[ConvSpace::filter]);
     const std::vector<Ranges> spans =
         cut_for_tiles(block, pixel_labels_, machine_.moving_max, plan_.pixel_tiles);
     const auto group = static_cast<std::size_t>(plan_.filter_tiles);

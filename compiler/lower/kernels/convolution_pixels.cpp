@@ -50,7 +50,7 @@ class Kernel {
         block[ConvSpace::filter] = filters;
         rows_.clear();
         block_ = block;
-        for (const Span& part : legal_parts(machine_, all[at(row_label_)])) {
+        for (const Span& part : column_parts(machine_, all[at(row_label_)])) {
           run_part(block, part);
         }
       }

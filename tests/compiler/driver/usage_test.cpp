@@ -132,6 +132,19 @@ TEST_CASE("boundary names that are not distinct and models larger than HBM are m
                  "HBM");
 }
 
+TEST_CASE("an array that leaves partitions out is refused by the compiler") {
+  const Folder folder;
+  std::string machine = read_text(std::string(SYSTOLE_SOURCE_DIR) + "/configs/toy.yaml");
+  const std::size_t at = machine.find("array_rows:");
+  REQUIRE(at != std::string::npos);
+  machine.replace(at, machine.find('\n', at) - at, "array_rows: 4");
+  write_text(folder.file("narrow.yaml"), machine);
+  write_text(folder.file("tiny.yaml"), tiny);
+  expect_mistake(run_systole("compile " + folder.file("tiny.yaml") +
+                             " --weights random:1 --machine " + folder.file("narrow.yaml")),
+                 "array_rows");
+}
+
 TEST_CASE("a misspelt key of a machine file is named with its line and the nearest known key") {
   const Folder folder;
   std::string text = read_text(std::string(SYSTOLE_SOURCE_DIR) + "/configs/trn1.yaml");

@@ -100,6 +100,18 @@ TEST_CASE("batched products with several labels of each class, on the small mach
   }
 }
 
+TEST_CASE("products on an array with fewer columns than partitions") {
+  Random random(31);
+  for (const int columns : {4, 2}) {
+    isa::Machine machine = testing::small_machine();
+    machine.array_columns = columns;
+    INFO("columns ", columns);
+    try_configurations(trial_of(machine, matmul, {17, 31}, {31, 33}), 40, random);
+    try_configurations(trial_of(machine, {{0, 1, 3}, {0, 3, 2}, {0, 1, 2}}, {3, 5, 9}, {3, 9, 6}),
+                       40, random);
+  }
+}
+
 TEST_CASE("a sum over nothing is zero") {
   Trial trial = trial_of(testing::small_machine(), matmul, {5, 0}, {0, 20});
   trial.configuration = {{layout::Layout{{1, 0}, 1, 0}, layout::row_major(2, 1)},

@@ -98,6 +98,23 @@ TEST_CASE("grouped and depthwise convolutions, on the small machine") {
   }
 }
 
+TEST_CASE("convolutions on an array with fewer columns than partitions") {
+  Random random(29);
+  for (const int columns : {4, 2}) {
+    isa::Machine machine = roomy_toy();
+    machine.array_columns = columns;
+    const std::vector<Case> cases{
+        {{1, 17, 5, 4}, {10, 17, 3, 1}, conv({1, 1}, {1, 0}, {1, 0}, {1, 1})},
+        {{2, 2, 7, 9}, {3, 2, 3, 3}, conv({2, 2}, {1, 1}, {1, 1}, {1, 1})},
+        {{1, 20, 4, 4}, {10, 4, 2, 2}, conv({1, 1}, {0, 0}, {0, 0}, {1, 1}, 5)},
+    };
+    for (const Case& c : cases) {
+      INFO("columns ", columns);
+      try_configurations(trial_of(machine, c), 20, random);
+    }
+  }
+}
+
 TEST_CASE("convolutions on trn1, fp32 and bf16") {
   Random random(25);
   const isa::Machine machine = testing::machine("trn1");

@@ -215,8 +215,9 @@ std::vector<Diagnostic> verify_frame(const Program& program, const Machine& mach
   return context.take();
 }
 
-std::vector<Diagnostic> verify(const Program& program, const Machine& machine) {
-  Context context(program, machine);
+namespace {
+
+void check_streams(Context& context, const Program& program) {
   check_program(context, program);
   for (std::size_t e = 0; e < program.streams.size(); ++e) {
     const auto engine = static_cast<Engine>(e);
@@ -228,6 +229,19 @@ std::vector<Diagnostic> verify(const Program& program, const Machine& machine) {
     }
   }
   context.leave();
+}
+
+}  // namespace
+
+std::vector<Diagnostic> verify_instructions(const Program& program, const Machine& machine) {
+  Context context(program, machine);
+  check_streams(context, program);
+  return context.take();
+}
+
+std::vector<Diagnostic> verify(const Program& program, const Machine& machine) {
+  Context context(program, machine);
+  check_streams(context, program);
   Playthrough(program).run(context);
   return context.take();
 }

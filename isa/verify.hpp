@@ -37,6 +37,10 @@ inline constexpr std::size_t diagnostics_max = 1000;  // further ones are not co
 // Empty for a valid program; otherwise all violations in order of streams and instructions.
 [[nodiscard]] std::vector<Diagnostic> verify(const Program& program, const Machine& machine);
 
+// All of it but the play-through: every instruction by itself.
+[[nodiscard]] std::vector<Diagnostic> verify_instructions(const Program& program,
+                                                          const Machine& machine);
+
 // The part of it that regards the program as a whole: its semaphores and its tensors.
 [[nodiscard]] std::vector<Diagnostic> verify_frame(const Program& program, const Machine& machine);
 

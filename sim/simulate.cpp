@@ -34,6 +34,8 @@ std::string_view name_of(FaultKind kind) {
       return "accumulation onto unstarted PSUM";
     case FaultKind::bad_index:
       return "index out of range";
+    case FaultKind::broken_rule:
+      return "broken rule";
     case FaultKind::deadlock:
       return "deadlock";
   }
@@ -82,6 +84,22 @@ void expect_well_formed(const isa::Program& program, const isa::Machine& machine
   }
 }
 
+constexpr std::size_t rules_told = 10;
+
+std::vector<Fault> broken_rules(const isa::Program& program, const isa::Machine& machine) {
+  std::vector<Fault> faults;
+  for (const isa::Diagnostic& broken : isa::verify_instructions(program, machine)) {
+    if (faults.size() < rules_told) {
+      const bool known = broken.source.valid() && broken.source.index() < program.sources.size();
+      faults.push_back({FaultKind::broken_rule, broken.engine.value_or(isa::Engine::sync),
+                        broken.instruction, known ? program.sources[broken.source].name : "",
+                        fmt::format("{}: {}", name_of(FaultKind::broken_rule),
+                                    isa::describe(broken, program))});
+    }
+  }
+  return faults;
+}
+
 }  // namespace
 
 Outcome simulate(const isa::Program& program, const isa::Machine& machine, const Timing& timing,
@@ -94,6 +112,13 @@ Outcome simulate(const isa::Program& program, const isa::Machine& machine, const
     outcome.status = Status::fault;
     outcome.faults = execution.faults();
     return outcome;
+  }
+  if (options.rules) {
+    outcome.faults = broken_rules(program, machine);
+    if (!outcome.faults.empty()) {
+      outcome.status = Status::fault;
+      return outcome;
+    }
   }
   if (options.timing) {
     run_machine(program, machine, timing, execution, options, outcome);

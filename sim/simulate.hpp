@@ -39,6 +39,7 @@ struct Options {
   bool values = true;
   bool timing = true;
   bool checks = true;   // uninitialised reads, races, ranges, unstarted accumulation
+  bool rules = false;   // isa/verify's rules for each instruction, for programs that nothing has verified before
   bool poison = false;  // memory and the inputs' padding start as NaN instead of 0
   bool trace = false;   // fill Outcome::trace (timed runs)
 };
@@ -52,6 +53,7 @@ enum class FaultKind : std::uint8_t {
   race,
   unstarted_accumulation,
   bad_index,
+  broken_rule,
   deadlock
 };
 [[nodiscard]] std::string_view name_of(FaultKind kind);

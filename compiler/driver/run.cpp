@@ -60,6 +60,7 @@ struct Loaded {
   isa::Program program;
   isa::Machine machine;
   std::string strategy;
+  bool from_file = false;  // nothing has verified the program yet
   bool weights_absent = false;
 };
 
@@ -71,6 +72,7 @@ Loaded load(const RunOptions& options) {
     isa::expect_machine(out.program, out.machine);
     out.graph = boundary_of(out.program);
     out.strategy = "program file";
+    out.from_file = true;
     for (const isa::HbmTensor& tensor : out.program.tensors) {
       out.weights_absent = out.weights_absent || (tensor.role == isa::Role::constant && tensor.data == nullptr);
     }
@@ -203,6 +205,7 @@ int run(const RunOptions& options) {
   sim::Options sim_options;
   sim_options.values = values;
   sim_options.checks = options.checks;
+  sim_options.rules = loaded.from_file;
   sim_options.trace = !options.trace.empty();
   const sim::Inputs inputs =
       values ? machine_inputs(loaded.program, model_inputs(loaded.graph, options.model)) : sim::Inputs{};

@@ -49,7 +49,8 @@ void Core::wake(int unit, Ticks at) {
 void Core::on_transfer_end(const TransferEnd& end) {
   shared_.end = std::max(shared_.end, end.complete);
   if (end.signal.valid()) {
-    semaphores_.increment(end.signal, end.complete, true, isa::engine_count + end.ring);
+    semaphores_.increment(end.signal, end.complete, true, isa::engine_count + end.ring,
+                          end.complete);
   }
   if (shared_.trace != nullptr) {
     trace_.slices.push_back(

@@ -103,10 +103,8 @@ bool Engine::wait_for_semaphores(Ticks now) {
       if (blocked_on_ == wait.semaphore) {
         account(now, reach.from_dma ? Stall::dma : Stall::semaphore);
         if (shared_.trace != nullptr) {
-          const double latency =
-              reach.from_dma ? shared_.timing.dma_completion_ns : shared_.timing.semaphore_ns;
-          shared_.trace->flows.push_back({reach.origin, now - ticks_of_ns(shared_.timing, latency),
-                                          static_cast<int>(which_), now});
+          shared_.trace->flows.push_back({reach.origin, reach.served, static_cast<int>(which_),
+                                          static_cast<std::int64_t>(next_)});
         }
         blocked_on_ = isa::SemaphoreId();
       }
@@ -192,7 +190,7 @@ void Engine::issue(Ticks now) {
   if (is_transfer(instruction.operation)) {
     start_transfer(instruction, end);
   } else {
-    complete(instruction, end + cost_.latency);
+    complete(instruction, end + cost_.latency, busy_until);
   }
   ++next_;
 }
@@ -247,12 +245,13 @@ void Engine::start_transfer(const isa::Instruction& instruction, Ticks now) {
   shared_.dma.trigger(shape, ring, instruction.source, instruction.signal, tag, now);
 }
 
-void Engine::complete(const isa::Instruction& instruction, Ticks at) {
+void Engine::complete(const isa::Instruction& instruction, Ticks at, Ticks served) {
   last_completion_ = std::max(last_completion_, at);
   shared_.end = std::max(shared_.end, last_completion_);
   if (instruction.signal.valid()) {
     const Ticks seen = last_completion_ + ticks_of_ns(shared_.timing, shared_.timing.semaphore_ns);
-    shared_.semaphores.increment(instruction.signal, seen, false, static_cast<int>(which_));
+    shared_.semaphores.increment(instruction.signal, seen, false, static_cast<int>(which_),
+                                 served);
   }
 }
 

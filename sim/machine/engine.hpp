@@ -71,7 +71,7 @@ class Engine {
   [[nodiscard]] bool wait_for_ports(Ticks now);
   void issue(Ticks now);
   void start_transfer(const isa::Instruction& instruction, Ticks now);
-  void complete(const isa::Instruction& instruction, Ticks at);
+  void complete(const isa::Instruction& instruction, Ticks at, Ticks served);
   void account(Ticks now, Stall cause);
   void count(const isa::Instruction& instruction, Ticks begin, Ticks end);
   [[nodiscard]] bool on_datapath() const;

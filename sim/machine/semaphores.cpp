@@ -22,14 +22,15 @@ void Semaphores::settle(Semaphore& semaphore, Ticks now) {
   }
 }
 
-void Semaphores::increment(isa::SemaphoreId id, Ticks at, bool from_dma, int origin) {
+void Semaphores::increment(isa::SemaphoreId id, Ticks at, bool from_dma, int origin,
+                           Ticks served) {
   Semaphore& semaphore = semaphores_[id.index()];
   auto place = semaphore.future.end();
   while (place != semaphore.future.begin() + static_cast<std::ptrdiff_t>(semaphore.head) &&
          (place - 1)->at > at) {
     --place;
   }
-  semaphore.future.insert(place, {at, from_dma, origin});
+  semaphore.future.insert(place, {at, from_dma, origin, served});
   for (int e = 0; e < isa::engine_count; ++e) {
     if (waiting_[static_cast<std::size_t>(e)] == id) {
       clock_.wake(e, at);
@@ -41,14 +42,14 @@ Semaphores::Reach Semaphores::reach(isa::Engine engine, isa::SemaphoreWait wait,
   Semaphore& semaphore = semaphores_[wait.semaphore.index()];
   settle(semaphore, now);
   if (semaphore.passed >= wait.at_least) {
-    return {true, now, semaphore.last.from_dma, semaphore.last.origin};
+    return {true, now, semaphore.last.from_dma, semaphore.last.origin, semaphore.last.served};
   }
   waiting_[static_cast<std::size_t>(engine)] = wait.semaphore;
   const std::size_t place =
       semaphore.head + static_cast<std::size_t>(wait.at_least - semaphore.passed) - 1;
   if (place < semaphore.future.size()) {
     const Increment& increment = semaphore.future[place];
-    return {true, increment.at, increment.from_dma, increment.origin};
+    return {true, increment.at, increment.from_dma, increment.origin, increment.served};
   }
   return {};
 }

@@ -16,14 +16,16 @@ class Semaphores {
  public:
   Semaphores(int count, Clock& clock);
 
-  // Increments must be entered no later than their time. from_dma and origin describe the cause.
-  void increment(isa::SemaphoreId id, Ticks at, bool from_dma, int origin);
+  // Increments must be entered no later than their time. from_dma, origin and served (when its unit was done with it)
+  // describe the cause.
+  void increment(isa::SemaphoreId id, Ticks at, bool from_dma, int origin, Ticks served);
 
   struct Reach {
     bool known = false;  // some known increment satisfies the wait
     Ticks at;            // when
     bool from_dma = false;
     int origin = 0;  // unit of the increment that satisfied it
+    Ticks served;    // when that unit was done with the cause
   };
   // When the value reaches at_least, judged at `now`. Not known: the engine is woken at later increments.
   [[nodiscard]] Reach reach(isa::Engine engine, isa::SemaphoreWait wait, Ticks now);
@@ -38,6 +40,7 @@ class Semaphores {
     Ticks at;
     bool from_dma = false;
     int origin = 0;
+    Ticks served;
   };
   struct Semaphore {
     std::int64_t passed = 0;        // increments before `future`

@@ -1,6 +1,8 @@
 // A timeline of a run, as plain values; print_trace writes it in the JSON form that Perfetto and
 // chrome://tracing open: one track per engine and DMA ring, an arrow from the signal that released
-// an instruction to that instruction.
+// an instruction to that instruction. Both viewers drop slices that overlap on a track without nesting, and arrows
+// whose ends lie in no slice: a slice that begins within one that it outlasts is shown from that one's end on (its true
+// begin stands in its arguments), and arrows start and end at the begin of their slices.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +23,12 @@ struct TraceSlice {
   Ticks end;
 };
 
+// From the slice of a track that ends at `from` to the slice of an instruction.
 struct TraceFlow {
   int from_track = 0;
   Ticks from;
   int to_track = 0;
-  Ticks to;
+  std::int64_t to_instruction = 0;
 };
 
 struct Trace {

@@ -405,5 +405,21 @@ TEST_CASE("two footprints meet exactly when they share a byte") {
   }
 }
 
+TEST_CASE("rules for single instructions are checked on request, before anything runs") {
+  const isa::Machine machine = isa::read_machine("toy");
+  Builder b(machine);
+  isa::Access shifted = sbuf(DType::f32, 2, 8, 0);
+  shifted.partition = 1;  // two partitions start at even ones
+  b.add(Engine::vector, isa::Memset{shifted, 1.0F});
+  Options options;
+  CHECK(simulate(b.program, machine, read_timing("toy"), {}, options).status == Status::done);
+  options.rules = true;
+  const Outcome outcome = simulate(b.program, machine, read_timing("toy"), {}, options);
+  CHECK(outcome.status == Status::fault);
+  REQUIRE(!outcome.faults.empty());
+  CHECK(outcome.faults.front().kind == FaultKind::broken_rule);
+  CHECK(outcome.faults.front().text.find("vector instruction 0 (memset") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace systole::sim

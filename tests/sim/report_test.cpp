@@ -1,8 +1,11 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <utility>
+#include <vector>
 
 #include "isa/base/yaml.hpp"
 #include "sim/report/attribution.hpp"
@@ -110,18 +113,37 @@ TEST_CASE("the YAML report parses, and the trace is JSON with one track per engi
   REQUIRE(node.find("cycles") != nullptr);
   CHECK(node.find("cycles")->text == std::to_string(outcome.report.cycles));
   const auto trace = nlohmann::json::parse(print_trace(outcome.trace, g.b.program, 1.0));
-  std::map<int, double> last;
+  std::map<int, std::vector<std::pair<double, double>>> slices;
   int arrows = 0;
   int tracks = 0;
   for (const auto& event : trace.at("traceEvents")) {
     if (event.at("ph") == "X") {
       CHECK(event.at("dur").get<double>() >= 0);
       CHECK(event.at("name") == "test");
+      const double begin = event.at("ts").get<double>();
+      slices[event.at("tid").get<int>()].emplace_back(begin, begin + event.at("dur").get<double>());
     }
     arrows += event.at("ph") == "s" ? 1 : 0;
     tracks += event.at("name") == "thread_name" ? 1 : 0;
   }
   CHECK(tracks >= 6);
+  // What viewers drop: slices of a track that neither nest nor are disjoint, arrows that end outside of slices.
+  for (const auto& [track, all] : slices) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      for (std::size_t j = 0; j < all.size(); ++j) {
+        const bool crossing = all[i].first < all[j].first - 1e-6 && all[j].first < all[i].second - 1e-6 &&
+                              all[i].second < all[j].second - 1e-6;
+        CHECK(!crossing);
+      }
+    }
+  }
+  for (const auto& event : trace.at("traceEvents")) {
+    if (event.at("ph") == "s" || event.at("ph") == "f") {
+      const double at = event.at("ts").get<double>();
+      const auto& all = slices[event.at("tid").get<int>()];
+      CHECK(std::any_of(all.begin(), all.end(), [at](const auto& slice) { return slice.first <= at && at < slice.second; }));
+    }
+  }
   CHECK(arrows > 0);
   CHECK(print_table(outcome.report, g.b.program, read_timing("toy")).find("test on toy") == 0);
 }

@@ -132,6 +132,18 @@ TEST_CASE("boundary names that are not distinct and models larger than HBM are m
                  "HBM");
 }
 
+TEST_CASE("a machine under a name of its own takes the prices of its generation") {
+  const Folder folder;
+  std::string machine = read_text(std::string(SYSTOLE_SOURCE_DIR) + "/configs/trn2.yaml");
+  const std::size_t at = machine.find("name: trn2");
+  REQUIRE(at != std::string::npos);
+  machine.replace(at, 10, "name: mine");
+  write_text(folder.file("mine.yaml"), machine);
+  const Run run = run_systole("compare --strategies greedy --machine " + folder.file("mine.yaml"));
+  CHECK(run.code == 0);
+  CHECK(run.out.find("machine mine  costs trn2.analytic") != std::string::npos);
+}
+
 TEST_CASE("an array that leaves partitions out is refused by the compiler") {
   const Folder folder;
   std::string machine = read_text(std::string(SYSTOLE_SOURCE_DIR) + "/configs/toy.yaml");

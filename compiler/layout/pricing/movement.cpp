@@ -101,19 +101,19 @@ void price_scatter(Work& work, const NodeViews& node) {
 
 namespace {
 
-std::vector<int> long_axes(const Layout& layout, const graph::Shape& shape, std::size_t first) {
-  std::vector<int> axes;
-  for (std::size_t i = first; i < layout.order.size(); ++i) {
-    if (shape[at(layout.order[i])] != 1) {
-      axes.push_back(layout.order[i]);
+// Elements that stay neighbours: the innermost free axes that both layouts have in the same order.
+std::int64_t common_run(const Layout& from, const Layout& to, const graph::Shape& shape) {
+  const auto moving_free = [&shape](const Layout& layout) {
+    std::vector<int> axes;
+    for (std::size_t i = at(layout.split); i < layout.order.size(); ++i) {
+      if (shape[at(layout.order[i])] != 1) {
+        axes.push_back(layout.order[i]);
+      }
     }
-  }
-  return axes;
-}
-
-// Elements that stay neighbours: the innermost axes that both lists have in the same order.
-std::int64_t common_run(const std::vector<int>& a, const std::vector<int>& b,
-                        const graph::Shape& shape) {
+    return axes;
+  };
+  const std::vector<int> a = moving_free(from);
+  const std::vector<int> b = moving_free(to);
   std::int64_t run = 1;
   for (std::size_t i = 1; i <= std::min(a.size(), b.size()) && a[a.size() - i] == b[b.size() - i];
        ++i) {
@@ -122,109 +122,60 @@ std::int64_t common_run(const std::vector<int>& a, const std::vector<int>& b,
   return run;
 }
 
-// One side of a conversion.
-struct End {
-  const Layout& layout;
-  const View& view;
-};
-
-// A transfer enumerates the side that it writes in order. There, HBM is one row; of the side read, HBM's rows go
-// on from partition to partition, SBUF's end with each. Rows that go on in HBM share descriptors up to long_row.
-// Spread over the DMA engines by the partitions of the side written, or read if that is HBM. Many short rows into
-// few partitions would queue at one engine: lowering puts them in order in HBM first and then reads long ones.
-void convert_by_dma(Work& work, const End& from, const End& to, const graph::Shape& shape) {
+// Spread over the DMA engines by the partitions of the side written, or read if that is HBM. Many
+// short rows into few partitions would queue at one engine: lowering puts them in order in HBM
+// first and then reads long ones.
+void convert_by_dma(Work& work, const View& from, const View& to, std::int64_t run) {
   constexpr std::int64_t short_row_bytes = 512;
   constexpr std::int64_t few_rows = 64;
   const std::int64_t all = work.machine().partitions;
-  const std::int64_t source = from.view.hbm ? all : std::min(from.view.partitions, all);
-  const std::int64_t run = common_run(long_axes(from.layout, shape, at(from.layout.split)),
-                                      long_axes(to.layout, shape, at(to.layout.split)), shape);
-  const bool through_hbm = !to.view.hbm && 4 * std::min(to.view.partitions, all) <= source &&
-                           run * to.view.bytes < short_row_bytes &&
-                           from.view.elements() / run > few_rows;
-  const double bytes = bytes_of(from.view);
-  if (through_hbm || to.view.hbm) {
-    work.rows(bytes, work.model().long_row, source);
-    if (through_hbm) {
-      work.add(Feature::transfer, 1);
-      View ordered = to.view;
-      ordered.hbm = true;
-      work.stream(ordered);
-    }
-  } else if (from.view.hbm) {
-    const std::int64_t goes_on =
-        common_run(long_axes(from.layout, shape, 0), long_axes(to.layout, shape, 0), shape);
-    const double longest =
-        std::max(work.model().long_row, static_cast<double>(to.view.free * to.view.bytes));
-    work.rows(bytes, std::min(static_cast<double>(goes_on * from.view.bytes), longest),
-              to.view.partitions);
+  const std::int64_t source = from.hbm ? all : std::min(from.partitions, all);
+  const bool through_hbm = !to.hbm && 4 * std::min(to.partitions, all) <= source &&
+                           run * to.bytes < short_row_bytes && from.elements() / run > few_rows;
+  const auto row = static_cast<double>(run * from.bytes);
+  if (through_hbm) {
+    work.rows(bytes_of(from), row, source);
+    work.add(Feature::transfer, 1);
+    View ordered = to;
+    ordered.hbm = true;
+    work.stream(ordered);
   } else {
-    work.rows(bytes, static_cast<double>(run * from.view.bytes), to.view.partitions);
+    work.rows(bytes_of(from), row, to.hbm ? source : to.partitions);
   }
   work.add(Feature::transfer, 1);
 }
 
-// Bytes between elements of `from` that follow each other along the innermost free axis of `to`.
-std::int64_t stride_bytes(const End& from, const Layout& to, const graph::Shape& shape) {
-  const std::vector<int> own = long_axes(from.layout, shape, at(from.layout.split));
-  const std::vector<int> followed = long_axes(to, shape, at(to.split));
-  std::int64_t stride = from.view.bytes;
-  for (std::size_t i = own.size(); !followed.empty() && i-- > 0 && own[i] != followed.back();) {
-    stride *= shape[at(own[i])];
-  }
-  return stride;
-}
-
-// Measured by itself: the array waits for the operand, the eviction for the array, the consumer for the eviction, each for
-// a result on its way, its semaphore and the start of the other engine.
-constexpr double hand_overs_of_array = 7;
-
-// Engines take twice as long for elements this far apart.
-constexpr std::int64_t wide_stride_bytes = 16;
-
-// Copies inside the partitions, one per index of the partition axes that only one side has.
-void convert_inside(Work& work, const View& from, const View& to, std::int64_t stride,
+// Copies inside the partitions, one per index of the partition axes that only one side has. Where
+// the innermost axis changes, the stride is long on one side.
+void convert_inside(Work& work, const View& from, const View& to, std::int64_t run,
                     std::int64_t copies) {
   work.operand(from);
-  work.elementwise(Feature::vector_element, stride < wide_stride_bytes ? 1 : 2,
-                   from.per_partition());
+  work.elementwise(Feature::vector_element, run > 1 ? 1 : 2, from.per_partition());
   work.add(Feature::instruction, static_cast<double>(copies - 1));
   work.add(Feature::handover, 1);
   work.result(to);
 }
 
-// [rows, columns] tiles through the array as the stationary operand, an identity moving. What arrives in PSUM, as many
-// tiles as a bank holds, is evicted in the order of the result, where the tiles' own rows may lie far apart.
-void convert_by_array(Work& work, const End& from, const End& to, const graph::Shape& shape,
-                      bool fp32) {
+// [rows, columns] tiles through the array as the stationary operand, an identity moving; what
+// arrives in PSUM is evicted.
+void convert_by_array(Work& work, const View& from, const View& to, bool fp32) {
   const isa::Machine& machine = work.machine();
-  const View& in = from.view;
-  const View& out = to.view;
-  if (in.elements() == 0) {
+  if (from.elements() == 0) {
     return;
   }
-  const std::int64_t rest = std::max<std::int64_t>(1, in.free / out.partitions);
-  const auto tiles = static_cast<double>(in.blocks * out.blocks * rest);
-  work.operand(in);
-  const std::int64_t rows = std::min<std::int64_t>(in.partitions, machine.array_rows);
+  const std::int64_t rest = std::max<std::int64_t>(1, from.free / to.partitions);
+  const auto tiles = static_cast<double>(from.blocks * to.blocks * rest);
+  work.operand(from);
+  const std::int64_t rows = std::min<std::int64_t>(from.partitions, machine.array_rows);
   work.multiply(fp32, fp32 ? tiles / 2 : tiles,
                 rows);  // the identity holds only 0 and 1: half the passes
-  work.stationary(tiles, std::min<std::int64_t>(out.partitions, machine.array_columns));
-  const std::vector<int> written = long_axes(to.layout, shape, at(to.layout.split));
-  const bool rows_innermost =
-      written.empty() ||
-      std::find(from.layout.order.begin(), from.layout.order.begin() + from.layout.split,
-                written.back()) != from.layout.order.begin() + from.layout.split;
-  constexpr std::int64_t psum_bytes = 4;  // of an element
-  const bool wide = !rows_innermost && rows * psum_bytes >= wide_stride_bytes;
-  const double evicted = static_cast<double>(out.blocks * rest * in.partitions);
-  work.add(Feature::vector_element, wide ? 2 * evicted : evicted);
-  const std::int64_t per_bank =
-      std::max<std::int64_t>(1, machine.psum_bank_bytes / psum_bytes / rows);
-  work.add(Feature::instruction,
-           static_cast<double>(in.blocks * out.blocks * parts(rest, per_bank)));
-  work.add(Feature::handover, hand_overs_of_array);
-  work.result(out);
+  work.stationary(tiles, std::min<std::int64_t>(to.partitions, machine.array_columns));
+  const double evicted = static_cast<double>(to.blocks * rest * from.partitions);
+  work.add(Feature::vector_element, evicted);
+  work.add(Feature::instruction, std::max(1.0, evicted / static_cast<double>(std::min<std::int64_t>(
+                                                             machine.moving_max, 4 * rows))));
+  work.add(Feature::handover, 3);
+  work.result(to);
 }
 
 // Extent of the long partition axes before the last `kept`.
@@ -255,12 +206,12 @@ Features conversion_features(Mechanism mechanism, const graph::Shape& shape, isa
   }
   if (mechanism == Mechanism::reorder) {
     const std::size_t kept = *kept_partition_axes(from, to, shape, machine.partitions);
-    convert_inside(work, source, result, stride_bytes({from, source}, to, shape),
+    convert_inside(work, source, result, common_run(from, to, shape),
                    leading(from, shape, kept) * leading(to, shape, kept));
   } else if (mechanism == Mechanism::array_transpose) {
-    convert_by_array(work, {from, source}, {to, result}, shape, dtype == isa::DType::f32);
+    convert_by_array(work, source, result, dtype == isa::DType::f32);
   } else if (mechanism == Mechanism::dma) {
-    convert_by_dma(work, {from, source}, {to, result}, shape);
+    convert_by_dma(work, source, result, common_run(from, to, shape));
   }
   return work.features();
 }

@@ -29,18 +29,17 @@ void Work::elementwise(Feature engine, double passes, std::int64_t elements, std
   add(Feature::instruction, std::max(1.0, passes) * static_cast<double>(parts(elements, chunk)));
 }
 
-double Work::busiest_share(std::int64_t partitions) const {
-  const std::int64_t all = machine().partitions;
-  const std::int64_t served = std::max<std::int64_t>(1, all / machine().dma_engines);
-  const std::int64_t rows = parts(partitions, all) * std::min(std::min(partitions, all), served);
-  return static_cast<double>(rows) / static_cast<double>(partitions);
+double Work::engines(std::int64_t partitions) const {
+  const std::int64_t served = std::max(1, machine().partitions / machine().dma_engines);
+  return static_cast<double>(
+      std::clamp<std::int64_t>(parts(partitions, served), 1, machine().dma_engines));
 }
 
 void Work::rows(double bytes, double row_bytes, std::int64_t partitions) {
   if (bytes <= 0) {
     return;
   }
-  const double share = bytes * busiest_share(partitions);
+  const double share = bytes / engines(partitions);
   if (row_bytes < model().long_row) {
     add(Feature::short_row, std::max(1.0, share / std::max(1.0, row_bytes)));
   } else {
@@ -51,7 +50,7 @@ void Work::rows(double bytes, double row_bytes, std::int64_t partitions) {
 void Work::stream(const View& view, double times) {
   if (view.hbm) {
     const double bytes = times * static_cast<double>(view.elements() * view.bytes);
-    const double merged = std::min(model().long_row, bytes * busiest_share(view.partitions));
+    const double merged = std::min(model().long_row, bytes / engines(view.partitions));
     rows(bytes, std::max(merged, static_cast<double>(view.free * view.bytes)), view.partitions);
   }
 }

@@ -62,8 +62,7 @@ class Work {
   static constexpr std::int64_t chunk_elements = 2048;  // of one instruction, as lowering cuts them
 
  private:
-  // Of what so many partitions (> 0) hold, what the busiest DMA engine moves: each serves some neighbouring ones.
-  [[nodiscard]] double busiest_share(std::int64_t partitions) const;
+  [[nodiscard]] double engines(std::int64_t partitions) const;  // DMA engines that serve so many partitions
 
   PricingContext context_;
   Features features_{};

@@ -195,6 +195,9 @@ constexpr std::int64_t computed_share = 4;  // but twice, or at most this part o
 constexpr std::int64_t lasting_share =
     60;  // percent of the memory that lasting ones may take in turn
 
+constexpr std::int64_t lasting_loads_part =
+    16;  // of the memory, for lasting buffers that are loaded, at most
+
 struct Failure {
   BufferId buffer;
   std::int64_t instruction = 0;
@@ -292,30 +295,57 @@ class Placement {
     zones_[1].begin = zones_[1].cursor = zones_[0].end;
   }
 
+  // A load into bytes of a computed value would hold up all loads after it until the value's last reader is done: lasting
+  // buffers that are loaded get bytes of their own at the top, where these are few.
+  [[nodiscard]] std::int64_t room_for_lasting_loads() const {
+    if (space_ != isa::Space::sbuf || effort_ != Effort::rotate) {
+      return 0;
+    }
+    std::vector<BufferId> loads;
+    std::ranges::copy_if(lasting_, std::back_inserter(loads),
+                         [this](BufferId id) { return life(id).loaded; });
+    std::int64_t all = 0;
+    for (const BufferId id : loads) {
+      all += room(id);
+    }
+    const std::int64_t most = limit_ / lasting_loads_part / unit_ * unit_;
+    return peak_of(loads) <= most ? std::min(all, most) : 0;
+  }
+
   // Lasting buffers one after another as they appear, each as high as it goes; or in turns, where
   // bytes have been out of use for longest.
   std::optional<Failure> drop_lasting(IdVector<BufferId, std::int64_t>& offsets) {
-    FreeSpace space(limit_);
+    const std::int64_t loads = room_for_lasting_loads();
+    FreeSpace space(limit_ - loads);
+    FreeSpace loaded(loads > 0 ? limit_ : 0);
+    if (loads > 0) {
+      loaded.take(0, limit_ - loads);
+    }
     std::multimap<std::int64_t, BufferId> ends;
     Recency recency;
     const std::int64_t floor = std::max(limit_ - lasting_turns_ * peak_of(lasting_),
                                         limit_ - limit_ * lasting_share / 100);
+    const auto own = [&](BufferId id) -> FreeSpace& {
+      return loads > 0 && life(id).loaded ? loaded : space;
+    };
     for (const BufferId id : lasting_) {
       while (!ends.empty() && ends.begin()->first < life(id).begin) {
         const BufferId dead = ends.begin()->second;
-        space.give(offsets[dead], offsets[dead] + room(dead));
+        own(dead).give(offsets[dead], offsets[dead] + room(dead));
         recency.set(offsets[dead], offsets[dead] + room(dead), life(dead).end);
         ends.erase(ends.begin());
       }
-      std::optional<std::int64_t> at = space.highest(room(id));
+      std::optional<std::int64_t> at = own(id).highest(room(id));
       if (!at) {
         return Failure{id, life(id).begin};
       }
-      if (lasting_turns_ > 0 && effort_ == Effort::rotate) {
+      if (loads > 0 && life(id).loaded) {
+        at = longest_unused(loaded, recency, id, *at, limit_ - loads);
+      } else if (lasting_turns_ > 0 && effort_ == Effort::rotate) {
         at = longest_unused(space, recency, id, *at, floor);
       }
       offsets[id] = *at;
-      space.take(*at, *at + room(id));
+      own(id).take(*at, *at + room(id));
       recency.add_edges(*at, *at + room(id));
       ends.emplace(life(id).end, id);
     }

@@ -23,6 +23,10 @@ constexpr std::size_t queue_count = 2 * with_psum;
 // Ticks from an engine's result to an instruction elsewhere that waits for it.
 constexpr Time hand_over = 1500;
 
+// Ticks of transfers that are under way before the next is chosen: enough to keep the DMA engines busy. Chosen earlier, a
+// load that becomes possible meanwhile, because it reads what a store has just put in order, would queue behind all others.
+constexpr Time transfers_ahead = transfer_latency;
+
 bool accesses_psum(const isa::Operation& operation) {
   bool psum = false;
   isa::for_each_access(operation, [&psum](const isa::Access& access, bool) {
@@ -211,9 +215,12 @@ class Lister {
     sequence_.engines[node] = which;
     Time done = 0;
     if (is_transfer(operation(node))) {
-      free_[engine] = now + trigger_ticks;
       transfers_free_ =
           std::max(transfers_free_, now) + estimated_ticks(operation(node), which, machine_);
+      free_[engine] = now + trigger_ticks;
+      if (which == isa::Engine::sync) {
+        free_[engine] = std::max(free_[engine], transfers_free_ - transfers_ahead);
+      }
       done = transfers_free_ + transfer_latency;
     } else {
       const std::optional<isa::Operation> executed =

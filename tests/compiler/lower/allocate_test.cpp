@@ -137,6 +137,31 @@ TEST_CASE("loads never wait for bytes of computed values, which rotate in a zone
   }
 }
 
+TEST_CASE("lasting buffers that are loaded lie apart from computed ones while they are few") {
+  TileProgram program = program_with_source();
+  std::vector<BufferId> loaded;
+  std::vector<BufferId> computed;
+  for (int i = 0; i < 3; ++i) {
+    computed.push_back(add_buffer(program, 256));
+    touch(program, {computed.back()});
+    loaded.push_back(add_buffer(program, 64));
+    touch(program, {loaded.back()});
+    isa::Dma load;
+    load.source.space = isa::Space::hbm;
+    load.destination.space = isa::Space::sbuf;
+    program.instructions.back().instruction.operation = load;
+    program.buffers[loaded.back()].lasting = program.buffers[computed.back()].lasting = true;
+  }
+  const Allocation much = allocate(program, machine_with(4096));
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(much.offsets[loaded[i]] == 4032 - 64 * static_cast<std::int64_t>(i));
+    CHECK(much.offsets[computed[i]] == 4096 - 3 * 64 - 256);
+  }
+  const Allocation little = allocate(program, machine_with(512));
+  CHECK(little.offsets[loaded[0]] == 448);
+  CHECK(little.offsets[computed[0]] == 256);
+}
+
 TEST_CASE("a PSUM buffer takes whole banks in turn") {
   TileProgram program = program_with_source();
   const BufferId a = add_buffer(program, 100, isa::Space::psum);

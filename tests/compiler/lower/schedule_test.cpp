@@ -233,6 +233,61 @@ TEST_CASE("waits that others imply are left out") {
   CHECK_FALSE(vector[1].signal.valid());
 }
 
+TEST_CASE(
+    "a load that waits for another transfer is not queued behind all that could start before") {
+  TileProgram program;
+  program.sources.add({"op", isa::SourceKind::operation});
+  for (int t = 0; t < 3; ++t) {
+    isa::HbmTensor tensor;
+    tensor.name = fmt::format("t{}", t);
+    tensor.shape = {8 * 4096};
+    tensor.order = {0};
+    tensor.storage = {8 * 4096};
+    program.tensors.add(tensor);
+  }
+  const auto transfer = [&program](std::int32_t rows, std::vector<BufferId> buffers,
+                                   std::size_t from) {
+    isa::Dma dma;
+    dma.source.space = isa::Space::hbm;
+    dma.source.tensor = isa::TensorId(from);
+    dma.source.rank = 1;
+    dma.source.dims[0] = {1, rows, false};
+    dma.destination = dma.source;
+    if (buffers.empty()) {
+      dma.destination.tensor = isa::TensorId(1);
+    } else {
+      dma.destination.space = isa::Space::sbuf;
+    }
+    TileInstruction item;
+    item.instruction.engine = isa::Engine::sync;
+    item.instruction.source = isa::SourceId(0);
+    item.instruction.operation = dma;
+    item.buffers = std::move(buffers);
+    program.instructions.push_back(item);
+  };
+  const auto buffer = [&program] {
+    return program.buffers.add({isa::Space::sbuf, 4 * 16384, "b"});
+  };
+  isa::Machine machine = toy_machine(4);
+  machine.sbuf_bytes = std::int64_t{1} << 24;
+  transfer(64, {}, 0);          // puts t1 in order
+  transfer(64, {buffer()}, 1);  // needed first, but later than the rest can start
+  constexpr int others = 60;
+  for (int i = 0; i < others; ++i) {
+    transfer(16384, {buffer()}, 2);
+  }
+  const isa::Program result = schedule(program, allocate(program, machine), machine);
+  const auto& loads = result.streams[static_cast<std::size_t>(isa::Engine::sync)];
+  REQUIRE(loads.size() == others + 2);
+  std::size_t at = 0;
+  while (at < loads.size() &&
+         loads[at].operation.get<isa::Dma>().source.tensor != isa::TensorId(1)) {
+    ++at;
+  }
+  CHECK(at > 1);
+  CHECK(at < 16);  // 26 triggers take as long as the first transfer
+}
+
 TEST_CASE("work for any engine goes to the less busy one") {
   TileProgram program;
   program.sources.add({"op", isa::SourceKind::operation});

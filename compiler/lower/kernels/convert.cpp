@@ -271,13 +271,41 @@ class Conversion {
     return out;
   }
 
+  // Whether chunks of at most `limit` of these partition axes all lie in one block each, where their size may start.
+  [[nodiscard]] bool all_legal(const std::vector<std::int64_t>& extents, std::int64_t limit) const {
+    const isa::Machine& machine = b_.machine();
+    bool legal = true;
+    for_each_chunk(
+        extents, limit,
+        [&](const std::vector<Span>& chunk) {
+          const Span range = linear(extents, chunk);
+          const std::int64_t start = range.begin % machine.partitions;
+          legal = legal && start + range.extent <= machine.partitions &&
+                  start % isa::start_step(machine, static_cast<int>(range.extent)) == 0;
+        },
+        false);
+    return legal;
+  }
+
+  // Illegal tiles go by DMA: smaller ones that lie well are taken instead. Three heads of 64 in 128 partitions, say.
+  [[nodiscard]] std::int64_t tile_limit(const std::vector<std::int64_t>& extents,
+                                        std::int64_t most) const {
+    for (std::int64_t limit = most; limit >= b_.machine().partition_quantum; limit /= 2) {
+      if (all_legal(extents, limit)) {
+        return limit;
+      }
+    }
+    return most;
+  }
+
   void transpose() {
     const isa::Machine& machine = b_.machine();
-    const std::int64_t rows =
-        std::min({machine.array_rows, machine.partitions, machine.moving_max});
-    const std::int64_t columns = std::min(machine.array_columns, machine.partitions);
     const std::vector<std::int64_t> from_extents = extents_of(from_, from_.partition_axes);
     const std::vector<std::int64_t> to_extents = extents_of(to_, to_.partition_axes);
+    std::int64_t rows = std::min({machine.array_rows, machine.partitions, machine.moving_max});
+    std::int64_t columns = std::min(machine.array_columns, machine.partitions);
+    rows = from_.resident ? tile_limit(from_extents, rows) : rows;
+    columns = to_.resident ? tile_limit(to_extents, columns) : columns;
     std::vector<int> rest;  // free on both sides, in the order of the output
     for (const int axis : to_.free_axes) {
       if (position_of(from_.free_axes, axis) >= 0) {

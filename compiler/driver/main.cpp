@@ -184,6 +184,9 @@ void add_calibrate(CLI::App& app, Commands& c, Action& action) {
                   "Say whether this cost file still fits the machine (exit 1 if not)");
   sub->add_option("--probes", c.calibrate.probes, "Layouts per configuration besides the best one")
       ->capture_default_str();
+  sub->add_option("--rounds", c.calibrate.rounds,
+                  "Times to solve by the fitted prices and fit to what was chosen, at most")
+      ->capture_default_str();
   sub->add_option("--seed", c.calibrate.seed, "Seed of the layouts")->capture_default_str();
   sub->add_option("--jobs", c.calibrate.jobs, "Processes at once")
       ->check(CLI::Range(1, 1024))

@@ -112,6 +112,7 @@ struct CalibrateOptions {
   std::string profile;            // measurements, kept and reused; empty: MACHINE.profile.jsonl
   std::string check;              // a cost file to judge instead of fitting one
   std::size_t probes = 12;         // layouts per configuration besides the best one
+  std::size_t rounds = 3;          // of re-solving by the fitted prices, at most
   std::uint64_t seed = 1;
   int jobs = 2;  // processes
 };

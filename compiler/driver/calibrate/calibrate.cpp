@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
+#include <limits>
 
 #include "compiler/driver/bench/pool.hpp"
 #include "compiler/driver/bench/results.hpp"
@@ -11,6 +13,7 @@
 #include "compiler/driver/calibrate/fit.hpp"
 #include "compiler/driver/calibrate/profile.hpp"
 #include "compiler/driver/calibrate/profile_file.hpp"
+#include "compiler/driver/calibrate/rounds.hpp"
 #include "compiler/driver/commands.hpp"
 #include "compiler/driver/output_file.hpp"
 #include "compiler/driver/pipeline.hpp"
@@ -34,8 +37,15 @@ std::string fingerprint_of(const std::string& machine) {
   return checksum_of(isa::find_machine_file(machine));
 }
 
+// Whole configurations, but single conversions, which many of these share.
 bool held_out(const Sample& sample) {
-  return isa::checksum(std::as_bytes(std::span(sample.configuration))) % 5 == 0;
+  const std::string& what =
+      sample.kind == SampleKind::conversion ? sample.source : sample.configuration;
+  return isa::checksum(std::as_bytes(std::span(what))) % 5 == 0;
+}
+
+std::string output_of(const CalibrateOptions& options, const Target& target) {
+  return options.output.empty() ? target.machine.name + ".calibrated.yaml" : options.output;
 }
 
 std::vector<Configuration> configurations_of(const CalibrateOptions& options) {
@@ -53,44 +63,135 @@ std::vector<Configuration> configurations_of(const CalibrateOptions& options) {
   return out;
 }
 
-std::vector<Sample> measure_all(const CalibrateOptions& options, const Target& target) {
-  const std::vector<Configuration> configurations = configurations_of(options);
-  const std::string path =
-      options.profile.empty() ? target.machine.name + ".profile.jsonl" : options.profile;
-  expect_writable(path);
-  const std::string key = fmt::format(
-      "suites {} machine {} {} costs {} dtype {} probes {} seed {} systole {} {}",
-      fmt::join(options.suites, ","), target.machine.name, fingerprint_of(options.target.machine),
-      checksum_of(layout::find_cost_file(target.cost_file)), options.target.dtype, options.probes,
-      options.seed, SYSTOLE_VERSION,
-      checksum_of("/proc/self/exe"));  // another compiler makes other programs
-  ProfileFile file(path, key);
-  std::vector<Configuration> left;
-  std::copy_if(configurations.begin(), configurations.end(), std::back_inserter(left),
-               [&](const Configuration& c) { return !file.has(c.name); });
-  std::size_t done = 0;
-  run_jobs(
-      left.size(), static_cast<std::size_t>(options.jobs),
-      [&](std::size_t job) {
-        return print_samples(profile(left[job], options.target, options.probes, options.seed));
-      },
-      [&](const Finished& finished) {
-        const std::string& name = left[finished.job].name;
-        if (!finished.failure.empty()) {
-          throw Error(name, finished.failure, "mend the profile set");
-        }
-        file.add(name, finished.output);
-        if (isatty(STDERR_FILENO) != 0) {
-          std::fprintf(stderr, "[%zu/%zu] %s\n", ++done, left.size(), name.c_str());
-        }
-      });
-  std::vector<Sample> samples;
-  for (const Configuration& configuration : configurations) {
-    for (Sample& sample : parse_samples(file.lines(configuration.name), path)) {
-      samples.push_back(std::move(sample));
+// Measures of configurations, kept in a file: a name there, and what to do if it is not.
+class Measuring {
+ public:
+  Measuring(const CalibrateOptions& options, const Target& target)
+      : configurations_(configurations_of(options)),
+        path_(options.profile.empty() ? target.machine.name + ".profile.jsonl" : options.profile),
+        jobs_(static_cast<std::size_t>(options.jobs)),
+        file_((expect_writable(path_), path_), key_of(options, target)) {}
+
+  using Work = std::function<std::vector<Sample>(const Configuration&)>;
+
+  std::vector<Sample> run(const std::string& prefix, const Work& work) {
+    std::vector<Configuration> left;
+    std::copy_if(configurations_.begin(), configurations_.end(), std::back_inserter(left),
+                 [&](const Configuration& c) { return !file_.has(prefix + c.name); });
+    std::size_t done = 0;
+    run_jobs(
+        left.size(), jobs_, [&](std::size_t job) { return print_samples(work(left[job])); },
+        [&](const Finished& finished) {
+          const std::string name = prefix + left[finished.job].name;
+          if (!finished.failure.empty()) {
+            throw Error(name, finished.failure, "mend the profile set");
+          }
+          file_.add(name, finished.output);
+          if (isatty(STDERR_FILENO) != 0) {
+            std::fprintf(stderr, "[%zu/%zu] %s\n", ++done, left.size(), name.c_str());
+          }
+        });
+    std::vector<Sample> samples;
+    for (const Configuration& configuration : configurations_) {
+      for (Sample& sample : parse_samples(file_.lines(prefix + configuration.name), path_)) {
+        samples.push_back(std::move(sample));
+      }
     }
+    return samples;
   }
-  return samples;
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  static std::string key_of(const CalibrateOptions& options, const Target& target) {
+    return fmt::format("suites {} machine {} {} costs {} dtype {} probes {} seed {} systole {} {}",
+                       fmt::join(options.suites, ","), target.machine.name,
+                       fingerprint_of(options.target.machine),
+                       checksum_of(layout::find_cost_file(target.cost_file)), options.target.dtype,
+                       options.probes, options.seed, SYSTOLE_VERSION,
+                       checksum_of("/proc/self/exe"));  // another compiler makes other programs
+  }
+
+  std::vector<Configuration> configurations_;
+  std::string path_;
+  std::size_t jobs_;
+  ProfileFile file_;
+};
+
+std::vector<Sample> for_fitting(const std::vector<Sample>& samples) {
+  std::vector<Sample> out;
+  std::copy_if(samples.begin(), samples.end(), std::back_inserter(out),
+               [](const Sample& s) { return !held_out(s); });
+  return out;
+}
+
+std::string round_text(std::size_t round, const Judgement& judgement) {
+  std::string out = fmt::format(
+      "round {}: of {} pairs of programs that strategies chose for {} models, {} ranked wrongly "
+      "({:.1f} %); the cheapest "
+      "more than 1 % behind the fastest on {} models, at worst {:.3f}\n",
+      round, judgement.pairs, judgement.models, judgement.flipped,
+      100.0 * static_cast<double>(judgement.flipped) /
+          static_cast<double>(std::max<std::size_t>(1, judgement.pairs)),
+      judgement.behind, judgement.worst);
+  std::vector<std::pair<std::size_t, std::string>> blamed;
+  for (const auto& [what, times] : judgement.blamed) {
+    blamed.emplace_back(times, what);
+  }
+  std::stable_sort(blamed.begin(), blamed.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  constexpr std::size_t most_lines = 10;
+  for (std::size_t i = 0; i < std::min(most_lines, blamed.size()); ++i) {
+    out += fmt::format("  {:>3}  {}\n", blamed[i].first, blamed[i].second);
+  }
+  return out;
+}
+
+struct Calibration {
+  std::vector<Sample> samples;
+  std::vector<Sample> added;  // by rounds
+  Fit fit;
+  std::string rounds;  // what happened in each
+};
+
+// Fits; then solves by the fitted prices, and where these rank what was chosen wrongly, adds it to the samples and fits
+// again. Ends when no pair is ranked wrongly or nothing improves, with the best fit that was judged.
+Calibration fit_in_rounds(const CalibrateOptions& options, const Target& target,
+                          Measuring& measuring, const std::function<void(const Fit&)>& write) {
+  Calibration out;
+  out.samples = measuring.run("", [&](const Configuration& c) {
+    return profile(c, options.target, options.probes, options.seed);
+  });
+  Fit fitted = fit(for_fitting(out.samples), target.costs);
+  out.fit = fitted;
+  double best = std::numeric_limits<double>::infinity();
+  for (std::size_t round = 1; round <= options.rounds; ++round) {
+    write(fitted);
+    TargetOptions by_fit = options.target;
+    by_fit.costs = output_of(options, target);
+    std::vector<Sample> chosen =
+        measuring.run(fmt::format("round {} ", round),
+                      [&](const Configuration& c) { return profile_choices(c, by_fit); });
+    std::vector<Sample> fresh = for_fitting(chosen);
+    const Judgement judgement = judge(fresh, fitted.model);
+    out.rounds += round_text(round, judgement);
+    if (judgement.score() >= best) {
+      break;
+    }
+    best = judgement.score();
+    out.fit = fitted;
+    if (judgement.flipped == 0 || round == options.rounds) {
+      break;
+    }
+    for (Sample& sample : fresh) {
+      sample.configuration += fmt::format(" round {}", round);
+      out.added.push_back(std::move(sample));
+    }
+    std::vector<Sample> all = for_fitting(out.samples);
+    all.insert(all.end(), out.added.begin(), out.added.end());
+    fitted = fit(all, target.costs);
+  }
+  return out;
 }
 
 std::vector<Sample> of_kind(const std::vector<Sample>& samples, SampleKind kind, bool held) {
@@ -174,25 +275,27 @@ int calibrate(const CalibrateOptions& options) {
     return check_file(options);
   }
   const Target target = load_target(options.target);
-  const std::string output =
-      options.output.empty() ? target.machine.name + ".calibrated.yaml" : options.output;
+  const std::string output = output_of(options, target);
   expect_writable(output);
-  const std::vector<Sample> samples = measure_all(options, target);
-  std::vector<Sample> training;
-  std::copy_if(samples.begin(), samples.end(), std::back_inserter(training),
-               [](const Sample& s) { return !held_out(s); });
-  Fit fitted = fit(training, target.costs);
-  fitted.model.fitted_to = fingerprint_of(options.target.machine);
+  Measuring measuring(options, target);
+  const auto write = [&](const Fit& fitted) {
+    layout::CostModel model = fitted.model;
+    model.fitted_to = fingerprint_of(options.target.machine);
+    write_file(output,
+               fmt::format("# Fitted by: systole calibrate --machine {} --suite {} --probes {} "
+                           "--rounds {} --seed {}  (systole {})\n{}",
+                           options.target.machine, fmt::join(options.suites, " --suite "),
+                           options.probes, options.rounds, options.seed, SYSTOLE_VERSION,
+                           layout::print_cost_model(model)));
+  };
+  const Calibration done = fit_in_rounds(options, target, measuring, write);
+  write(done.fit);
   const std::string report =
-      error_table(samples, {{target.cost_file, target.costs}, {"fitted", fitted.model}}) + "\n" +
-      coefficient_table(target.costs, fitted);
+      done.rounds + (done.rounds.empty() ? "" : "\n") +
+      error_table(done.samples, {{target.cost_file, target.costs}, {"fitted", done.fit.model}}) +
+      "\n" + coefficient_table(target.costs, done.fit);
   std::fputs(report.c_str(), stdout);
-  write_file(
-      output,
-      fmt::format("# Fitted by: systole calibrate --machine {} --suite {} --probes {} "
-                  "--seed {}  (systole {})\n{}",
-                  options.target.machine, fmt::join(options.suites, " --suite "), options.probes,
-                  options.seed, SYSTOLE_VERSION, layout::print_cost_model(fitted.model)));
+  write_file(measuring.path() + ".log", report);
   return 0;
 }
 

@@ -27,13 +27,14 @@ constexpr double huber_pairs = 0.05;  // the same for the ratio of two programs 
 constexpr double nearness =
     0.05;  // pairs of programs that differ by so much count half as much as equal ones
 constexpr double total_weight = 1000;  // of each kind of sample together, against one for the prior
-constexpr double prior = 0.09;         // pulls what the samples leave open to the first guess
-constexpr double first_guess = 100;    // cycles, of coefficients that start at 0
+constexpr double prior =
+    20;  // holds what samples leave open, such as instructions against hand-overs, to the first guess
+constexpr double first_guess = 100;  // cycles, of coefficients that start at 0
 constexpr int steps = 60;
 constexpr int resamples = 20;
 
 struct Row {
-  layout::Features features{};
+  std::vector<Part> parts;
   double measured = 0;
   double weight = 0;
   std::size_t group = 0;  // its configuration: resampled as a whole
@@ -72,15 +73,18 @@ struct LogPrice {
 };
 
 LogPrice log_price(const Row& row, const layout::CostModel& model) {
-  const layout::Features shares = layout::shares(row.features, model);
   LogPrice out;
   double total = 0;
   double hidden = 0;
-  for (std::size_t i = 0; i < feature_count; ++i) {
-    const double work = row.features[i] * layout::coefficient(model, static_cast<Feature>(i));
-    out.gradient(static_cast<Eigen::Index>(i)) = work * shares[i];
-    total += work * shares[i];
-    hidden += shares[i] < 1 ? work : 0;
+  for (const Part& part : row.parts) {
+    const layout::Features shares = layout::shares(part.features, model);
+    for (std::size_t i = 0; i < feature_count; ++i) {
+      const double work =
+          part.times * part.features[i] * layout::coefficient(model, static_cast<Feature>(i));
+      out.gradient(static_cast<Eigen::Index>(i)) += work * shares[i];
+      total += work * shares[i];
+      hidden += shares[i] < 1 ? work : 0;
+    }
   }
   out.gradient(unknowns - 1) = hidden * model.unhidden * (1 - model.unhidden);
   out.gradient /= total + least_cycles;
@@ -154,25 +158,48 @@ Vector solve(const Data& data, const std::vector<double>& times, const layout::C
 }
 
 // Whole programs are what is to be ranked; single operators and conversions keep their sum from being right by accident.
+// What the machine attributes to an operator depends on what runs beside it: it says least.
 double share_of(SampleKind kind) {
-  return kind == SampleKind::program ? 4 * total_weight : total_weight;
+  switch (kind) {
+    case SampleKind::program:
+      return 4 * total_weight;
+    case SampleKind::conversion:
+      return total_weight / 2;
+    case SampleKind::operation:
+      return total_weight / 4;
+  }
+  return 0;
 }
 
 Data data_of(const std::vector<Sample>& samples) {
   Data data;
   std::map<std::string, std::size_t> groups;
-  std::map<SampleKind, std::size_t> counts;
+  std::map<SampleKind, double> weights;
+  std::map<std::pair<std::size_t, std::vector<Part>>, std::size_t> operations;  // to rows
   std::map<std::string, std::vector<std::size_t>> programs;
   for (const Sample& sample : samples) {
-    ++counts[sample.kind];
+    weights[sample.kind] += sample.weight;
   }
   for (const Sample& sample : samples) {
     if (sample.kind == SampleKind::program) {
       programs[sample.configuration].push_back(data.rows.size());
     }
     const std::size_t group = groups.try_emplace(sample.configuration, groups.size()).first->second;
-    data.rows.push_back({sample.features, sample.measured,
-                         share_of(sample.kind) / static_cast<double>(counts[sample.kind]), group});
+    const double weight = share_of(sample.kind) * sample.weight / weights[sample.kind];
+    if (sample.kind == SampleKind::operation) {
+      const auto [at, fresh] = operations.try_emplace({group, sample.parts}, data.rows.size());
+      if (!fresh) {  // its neighbours differ: the mean of the logarithms
+        Row& row = data.rows[at->second];
+        const double all = row.weight + weight;
+        row.measured = std::exp((row.weight * std::log(row.measured + least_cycles) +
+                                 weight * std::log(sample.measured + least_cycles)) /
+                                all) -
+                       least_cycles;
+        row.weight = all;
+        continue;
+      }
+    }
+    data.rows.push_back({sample.parts, sample.measured, weight, group});
   }
   data.groups = groups.size();
   double sum = 0;
@@ -181,7 +208,9 @@ Data data_of(const std::vector<Sample>& samples) {
       for (std::size_t j = 0; j < i; ++j) {
         const double ratio = std::log((data.rows[rows[i]].measured + least_cycles) /
                                       (data.rows[rows[j]].measured + least_cycles));
-        data.pairs.push_back({rows[i], rows[j], 1 / (nearness + std::abs(ratio))});
+        data.pairs.push_back({rows[i], rows[j],
+                              std::sqrt(data.rows[rows[i]].weight * data.rows[rows[j]].weight) /
+                                  (nearness + std::abs(ratio))});
         sum += data.pairs.back().weight;
       }
     }
@@ -228,9 +257,8 @@ Fit fit(const std::vector<Sample>& samples, const layout::CostModel& start) {
 Errors errors(const std::vector<Sample>& samples, const layout::CostModel& model) {
   std::vector<double> relative;
   for (const Sample& sample : samples) {
-    const auto predicted = static_cast<double>(layout::price_of(sample.features, model).total);
-    relative.push_back(std::abs(predicted - sample.measured) /
-                       std::max(sample.measured, least_cycles));
+    const double price = predicted(sample, model);
+    relative.push_back(std::abs(price - sample.measured) / std::max(sample.measured, least_cycles));
   }
   if (relative.empty()) {
     return {};

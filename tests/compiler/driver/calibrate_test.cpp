@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <string>
 
+#include "compiler/driver/calibrate/conversions.hpp"
 #include "compiler/driver/calibrate/fit.hpp"
 #include "compiler/driver/calibrate/probes.hpp"
+#include "compiler/driver/calibrate/rounds.hpp"
 #include "compiler/solver/strategy.hpp"
 #include "isa/base/random.hpp"
 #include "tests/compiler/driver/program.hpp"
@@ -27,12 +29,14 @@ std::vector<driver::Sample> made_samples(const layout::CostModel& truth) {
     driver::Sample sample;
     sample.configuration = "c" + std::to_string(i % 60);
     sample.kind = i % 3 == 0 ? driver::SampleKind::program : driver::SampleKind::operation;
+    layout::Features features{};
     for (std::size_t f = 0; f < layout::feature_count; ++f) {
       const double scale =
           20000 / std::max(1e-3, layout::coefficient(truth, static_cast<layout::Feature>(f)));
-      sample.features[f] = random.uniform() < 0.4 ? scale * random.uniform() : 0;
+      features[f] = random.uniform() < 0.4 ? scale * random.uniform() : 0;
     }
-    sample.measured = static_cast<double>(layout::price_of(sample.features, truth).total);
+    sample.parts = {{1, features}};
+    sample.measured = driver::predicted(sample, truth);
     if (sample.kind == driver::SampleKind::operation && i % 5 == 1) {
       sample.measured *= 10;
     }
@@ -71,6 +75,56 @@ TEST_CASE("a fit finds the coefficients that made the measurements, though some 
   }
   CHECK(fit.model.unhidden == doctest::Approx(0.5).epsilon(0.1));
   CHECK(driver::errors(samples, fit.model).median < driver::errors(samples, start).median / 3);
+}
+
+TEST_CASE("a round finds the pair that is ranked wrongly, and the operator that is to blame") {
+  const layout::CostModel model = layout::read_cost_model("trn1.analytic");
+  const auto sample = [&](std::size_t probe, const std::string& source, double transfers,
+                          double factor) {
+    driver::Sample out;
+    out.configuration = "c";
+    out.probe = probe;
+    out.kind = source.empty() ? driver::SampleKind::program : driver::SampleKind::operation;
+    out.source = source;
+    layout::Features features{};
+    features[static_cast<std::size_t>(layout::Feature::transfer)] = transfers;
+    out.parts = {{1, features}};
+    out.measured = factor * driver::predicted(out, model);
+    return out;
+  };
+  // The second program: "b" takes three times what it is priced, so that it is the slower one.
+  std::vector<driver::Sample> samples{sample(0, "a", 10, 1), sample(0, "b", 10, 1),
+                                      sample(0, "", 20, 1),  sample(1, "a", 10, 1),
+                                      sample(1, "b", 8, 3),  sample(1, "", 18, 34.0 / 18)};
+  const driver::Judgement judgement = driver::judge(samples, model);
+  CHECK(judgement.pairs == 1);
+  CHECK(judgement.flipped == 1);
+  CHECK(judgement.behind == 1);
+  CHECK(judgement.worst == doctest::Approx(34.0 / 20));
+  CHECK(judgement.blamed == std::map<std::string, std::size_t>{{"c: b", 1}});
+  CHECK(samples[0].weight == 1);
+  CHECK(samples[4].weight > samples[5].weight);
+  CHECK(samples[5].weight > 1);
+  samples[4].measured = samples[4].measured / 3;
+  samples[5].measured = samples[2].measured * 0.9;
+  CHECK(driver::judge(samples, model).flipped == 0);
+}
+
+TEST_CASE("a transpose of three heads in blocks of two is not sent through DMA") {
+  driver::TargetOptions options;
+  const driver::Target target = driver::load_target(options);
+  driver::LoneConversion conversion;
+  conversion.type = {graph::ElementType::f32, {4, 3, 64, 64}};
+  conversion.from = {{3, 0, 1, 2}, 1, 0};
+  conversion.to = {{0, 1, 2, 3}, 3, 0};
+  conversion.mechanism = layout::Mechanism::array_transpose;
+  const sim::Timing timing = sim::read_timing("trn1");
+  const auto three = driver::measure_alone(conversion, target, timing);
+  conversion.type.shape[1] = 4;
+  const auto four = driver::measure_alone(conversion, target, timing);
+  REQUIRE(three);
+  REQUIRE(four);
+  CHECK(*three <= 1.8 * *four);
 }
 
 TEST_CASE(

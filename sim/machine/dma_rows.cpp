@@ -106,13 +106,17 @@ std::int64_t ceiling(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
 
-// Rows that go on in HBM for `hbm_run_bytes`: every engine takes its stretch in equal descriptors of at most the merge size.
-void merge(TransferShape& shape, std::int64_t hbm_run_bytes,
-           const std::vector<std::int64_t>& weights, const Timing& timing) {
+// Bytes of a descriptor of rows that go on in HBM: a few rows, up to a size.
+std::int64_t merged_bytes(std::int64_t row, std::int64_t hbm_run_bytes, const Timing& timing) {
+  return std::min<std::int64_t>(
+      {hbm_run_bytes, timing.dma_merge_bytes, row * timing.dma_merge_rows});
+}
+
+// Every engine takes its stretch in equal descriptors of at most `size`.
+void merge(TransferShape& shape, std::int64_t size, const std::vector<std::int64_t>& weights) {
   const std::int64_t most = *std::max_element(weights.begin(), weights.end());
   const std::int64_t sum = std::accumulate(weights.begin(), weights.end(), std::int64_t{0});
   const std::int64_t stretch = ceiling(shape.bytes * most, sum);
-  const std::int64_t size = std::min<std::int64_t>(hbm_run_bytes, timing.dma_merge_bytes);
   const std::int64_t count = ceiling(stretch, size);
   shape.descriptor_bytes = ceiling(stretch, count);
   shape.descriptors = 0;
@@ -127,8 +131,9 @@ void merge(TransferShape& shape, std::int64_t hbm_run_bytes,
 void cut(TransferShape& shape, std::int64_t rows, std::int64_t hbm_run_bytes, bool inside_hbm,
          std::vector<std::int64_t> weights, const Timing& timing) {
   std::int64_t row = std::max<std::int64_t>(1, shape.bytes / std::max<std::int64_t>(rows, 1));
-  if (shape.bytes > 0 && std::min<std::int64_t>(hbm_run_bytes, timing.dma_merge_bytes) > row) {
-    merge(shape, hbm_run_bytes, weights, timing);
+  if (const std::int64_t size = merged_bytes(row, hbm_run_bytes, timing);
+      shape.bytes > 0 && size > row) {
+    merge(shape, size, weights);
     return;
   }
   if (inside_hbm && timing.dma_merge_bytes > 0) {  // no partition binds a long row to one engine

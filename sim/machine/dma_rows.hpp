@@ -1,8 +1,8 @@
 // How a transfer is cut: into descriptors, and over the DMA engines. Pure functions.
 //
-// A descriptor is a run that is contiguous on both sides; rows that follow each other in HBM share one up to a size of
-// the timing file, and the last row in it may go on in the next one. A transfer to or from SBUF is spread by partition: an engine serves partitions / engines neighbouring
-// partitions; a transfer within HBM is spread evenly.
+// A descriptor is a run that is contiguous on both sides. Rows that follow each other in HBM share one, up to a size and a
+// number of rows of the timing file; the last row in it may go on in the next one. A transfer to or from SBUF is spread by
+// partition: an engine serves partitions / engines neighbouring partitions; a transfer within HBM is spread evenly.
 #pragma once
 
 #include <cstdint>

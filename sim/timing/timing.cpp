@@ -118,6 +118,8 @@ constexpr auto dma_fields() {
             "both shortest times, for descriptors at whose ends both sides jump"},
       Field{"dma_merge_bytes", &Timing::dma_merge_bytes, "bytes", 0, 1e9, required,
             "rows that follow each other in HBM share a descriptor up to this size; 0 = never"},
+      Field{"dma_merge_rows", &Timing::dma_merge_rows, "", 1, 65536, required,
+            "and up to this number of them"},
       Field{"dma_transpose_hbm", &Timing::dma_transpose_hbm, "", 0.0001, 1, required,
             "transposing path from or to HBM, fraction of the engine rate"},
       Field{"dma_transpose_sbuf", &Timing::dma_transpose_sbuf, "", 0.0001, 1, required,

@@ -75,6 +75,7 @@ struct Timing {
   double dma_ring_row_ns = 0;
   double dma_two_sided_factor = 1;
   int dma_merge_bytes = 0;
+  int dma_merge_rows = 1;
   double dma_transpose_hbm = 1;
   double dma_transpose_sbuf = 1;
   double dma_accumulate = 1;

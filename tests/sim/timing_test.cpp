@@ -184,6 +184,24 @@ TEST_CASE(
   shape = shape_of(dma, machine, timing);
   CHECK(shape.descriptors == 16);
   CHECK(shape.descriptor_bytes == 2048);
+  dma.source = Builder::hbm_rows(isa::TensorId(0), DType::bf16, 128, 16, 16);
+  dma.destination = Builder::sbuf_rows(DType::bf16, 128, 16);
+  CHECK(shape_of(dma, machine, timing).descriptor_bytes == 256);  // eight rows of 32 bytes
+  dma.source = Builder::hbm_rows(isa::TensorId(0), DType::bf16, 128, 64, 64);  // in pairs
+  dma.destination = Builder::sbuf_rows(DType::bf16, 128, 2);
+  dma.destination.rank = 3;
+  dma.destination.dims[1] = {4, 32, false};
+  dma.destination.dims[2] = {1, 2, false};
+  CHECK(shape_of(dma, machine, timing).descriptors == 128 * 32 / 8);
+  // A transposition by strides moves single elements, a few per descriptor if it follows HBM.
+  dma.source = Builder::hbm_rows(isa::TensorId(0), DType::bf16, 64, 128, 128);
+  dma.destination = Builder::sbuf_rows(DType::bf16, 64, 128);
+  dma.destination.dims[0] = {1, 64, false};
+  dma.destination.dims[1] = {1, 128, true};
+  CHECK(shape_of(dma, machine, timing).descriptors == 64 * 128 / 8);
+  std::swap(dma.source.dims[0], dma.source.dims[1]);
+  std::swap(dma.destination.dims[0], dma.destination.dims[1]);
+  CHECK(shape_of(dma, machine, timing).descriptors == 64 * 128);
   dma.source = Builder::hbm_rows(isa::TensorId(0), DType::bf16, 12, 128, 512);
   dma.destination = Builder::sbuf_rows(DType::bf16, 12, 128, 0,
                                        4);  // partitions 4 to 15: half of engine 0, all of 1

@@ -274,7 +274,6 @@ isa::Program blocked_product(const Product& p, const BlockedPlan& plan,
 
 isa::Program resident_product(const Product& p, const ResidentPlan& plan,
                               const isa::Machine& machine) {
-  check(plan.chunk % wide == 0, "chunks hold whole tiles");
   Kernel kernel("resident product", machine);
   const Matrices matrices = declare(kernel, p);
   const std::int64_t size = isa::size_of(p.dtype);
@@ -291,17 +290,17 @@ isa::Program resident_product(const Product& p, const ResidentPlan& plan,
   const auto load_chunk = [&](bool is_left, std::int64_t column) {
     const std::int64_t pitch = is_left ? p.m : p.n;
     for (std::int64_t k = 0; k < tiles_k; ++k) {
-      const Tile from{is_left ? matrices.left : matrices.right, pitch, k * tile, column, tile,
-                      std::min(plan.chunk, pitch - column)};
+      const Tile from{is_left ? matrices.left : matrices.right,    pitch, k * tile, column, tile,
+                      std::min<std::int64_t>(wide, pitch - column)};
       loads.load(from, (is_left ? 0 : right_base) + (k * pitch + column) * size, {});
     }
     (is_left ? after_left : after_right).push_back(loads.all());
   };
   load_chunk(false, 0);
-  for (std::int64_t column = 0; column < p.m; column += plan.chunk) {
+  for (std::int64_t column = 0; column < p.m; column += wide) {
     load_chunk(true, column);
   }
-  for (std::int64_t column = plan.chunk; column < p.n; column += plan.chunk) {
+  for (std::int64_t column = wide; column < p.n; column += wide) {
     load_chunk(false, column);
   }
 
@@ -309,10 +308,10 @@ isa::Program resident_product(const Product& p, const ResidentPlan& plan,
   for (std::int64_t n = 0; n < p.n; n += wide) {
     for (std::int64_t m = 0; m < p.m; m += tile) {
       Waits loaded;
-      if (n == 0 && m % plan.chunk == 0) {
-        loaded = after_left[static_cast<std::size_t>(m / plan.chunk)];
-      } else if (m == 0 && n % plan.chunk == 0) {
-        loaded = after_right[static_cast<std::size_t>(n / plan.chunk)];
+      if (n == 0 && m % wide == 0) {
+        loaded = after_left[static_cast<std::size_t>(m / wide)];
+      } else if (m == 0) {
+        loaded = after_right[static_cast<std::size_t>(n / wide)];
       }
       for (std::int64_t k = 0; k < tiles_k; ++k) {
         groups.multiply(group, in_sbuf(p.dtype, tile, tile, (k * p.m + m) * size),

@@ -41,10 +41,9 @@ struct BlockedPlan {
 [[nodiscard]] isa::Program blocked_product(const Product& product, const BlockedPlan& plan,
                                            const isa::Machine& machine);
 
-// Both operands stay in SBUF; k innermost. Loaded in chunks of `chunk` columns (all of k at once), left and right in
-// turn, in the order in which they are needed. A chunk is a multiple of 512.
+// Both operands are loaded once and stay in SBUF; k innermost. The loads are part of the program: chunks of 512 columns, the
+// widest moving tile, with all of k, in the order in which they are needed.
 struct ResidentPlan {
-  std::int64_t chunk = 2048;
   int accumulators = 2;  // PSUM banks taken in turn
   int rings = 4;
 };

@@ -196,7 +196,7 @@ void print_cube() {
   const Timing timing = read_timing("trn2");
   const Modes modes;
   std::vector<isa::Program> cube;
-  cube.push_back(resident_product({2048, 2048, 2048, isa::DType::bf16}, {512, 8, 4}, machine));
+  cube.push_back(resident_product({2048, 2048, 2048, isa::DType::bf16}, {8, 4}, machine));
   print_programs("2048^3 bf16", cube, "trn2", 20);
   const Inputs inputs = random_inputs(cube[0]);
   print("2048^3 bf16, values, time and checks",

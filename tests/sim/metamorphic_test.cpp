@@ -54,7 +54,7 @@ TEST_CASE("doubling a bandwidth or halving a latency slows no kernel") {
     const Timing timing = read_timing(name);
     const std::vector<isa::Program> programs{streamed_product(small, {1, 1, 4, 8, 1}, machine),
                                              blocked_product(small, {256, 512, 256, 4}, machine),
-                                             resident_product(small, {512, 2, 4}, machine),
+                                             resident_product(small, {2, 4}, machine),
                                              state_space_scan(128, machine),
                                              optimiser_step(256, 512, machine)};
     for (const isa::Program& program : programs) {
@@ -176,7 +176,7 @@ TEST_CASE("the programs of the published points keep every rule of the machine")
         streamed_product(p, {1, 2, 4, 8, 2}, machine),
         streamed_product({512, 1024, 512, DType::bf16}, {4, 2, 1, 8, 1}, machine),
         blocked_product(p, {256, 1024, 256, 4}, machine),
-        resident_product(p, {512, 8, 4}, machine),
+        resident_product(p, {8, 4}, machine),
         shallow_product(2, 256, 1024, machine),
         state_space_scan(384, machine),
         optimiser_step(400, 512, machine)};

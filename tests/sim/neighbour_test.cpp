@@ -218,8 +218,8 @@ TEST_CASE(
         CAPTURE(name);
         CAPTURE(size);
         CAPTURE(accumulators);
-        const Report report = setting.run(resident_product(
-            {size, size, size, DType::bf16}, {512, accumulators, 4}, setting.machine));
+        const Report report = setting.run(
+            resident_product({size, size, size, DType::bf16}, {accumulators, 4}, setting.machine));
         CHECK(report.utilisation >= banked);
         CHECK(report.utilisation < 1);
         banked = report.utilisation;

@@ -85,6 +85,10 @@ void check_consistency(const Machine& m, const yaml::Node& node) {
   require(m.moving_max * std::int64_t{4} <= m.psum_bank_bytes, node, "moving_max",
           fmt::format("\"moving_max\" ({}) sums of 4 bytes exceed \"psum_bank_bytes\" ({})",
                       m.moving_max, m.psum_bank_bytes));
+  const std::int64_t widest = std::max(m.moving_max, m.array_columns);
+  require(widest <= m.access_extent_max, node, "access_extent_max",
+          fmt::format("\"access_extent_max\" ({}) is less than an operand of a multiply ({}) takes",
+                      m.access_extent_max, widest));
 }
 
 std::vector<std::string> config_folders() {

@@ -98,6 +98,8 @@ TEST_CASE("figures that contradict each other are refused at their line") {
       {"row_tile_min: 4 ", "row_tile_min: 9 ", "\"row_tile_min\" (9) exceeds the array (8 x 8)"},
       {"psum_bank_bytes: 64 ", "psum_bank_bytes: 66 ", "(66) is not a multiple of 4"},
       {"moving_max: 16 ", "moving_max: 17 ", "exceed \"psum_bank_bytes\" (64)"},
+      {"access_extent_max: 65535", "access_extent_max: 15",
+       "is less than an operand of a multiply (16)"},
       {"partitions: 8 ", "partitions: 0 ", "outside 1 to 4096"},
       {"sbuf_bytes: 4096", "sbuf_bytes: -1", "outside 64 to"},
       {"dma_rings: 4", "dma_rings: 257", "outside 1 to 256"},

@@ -295,6 +295,52 @@ TEST_CASE("a deadlock names every blocked instruction, its semaphore and the val
   }
 }
 
+// Two scatters of one row each into a table, by indices in SBUF, on rings that nothing orders; then a gather of one row.
+Outcome scattered(int first, int second, int gathered, bool values) {
+  const isa::Machine machine = isa::read_machine("toy");
+  Builder b(machine);
+  const isa::TensorId table = b.tensor("table", isa::Role::scratch, DType::f32, {4, 8});
+  const auto ready = b.semaphore();
+  const auto moved = b.semaphore();
+  b.add(Engine::vector, isa::Memset{sbuf(DType::f32, 1, 8, 0), 1.0F}, {}, ready);
+  const std::vector<int> chosen{first, second, gathered};
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    isa::DmaIndirect transfer;
+    transfer.index = sbuf(DType::i32, 1, 1, 256 + 4 * static_cast<int>(i));
+    transfer.index.rank = 0;
+    b.add(Engine::vector, isa::Memset{transfer.index, static_cast<float>(chosen[i])}, {}, ready);
+    transfer.table.space = isa::Space::hbm;
+    transfer.table.tensor = table;
+    transfer.table.rank = 1;
+    transfer.table.dims[0] = {1, 8, false};
+    transfer.scatter = i < 2;
+    transfer.rows_side = Builder::sbuf_rows(DType::f32, 1, 8, transfer.scatter ? 0 : 64);
+    transfer.row_stride = 8;
+    transfer.bound = 3;
+    transfer.ring = static_cast<std::uint8_t>(i);
+    b.add(Engine::gpsimd, transfer, {{ready, 4}, {moved, transfer.scatter ? 0 : 2}}, moved);
+  }
+  Options options;
+  options.values = values;
+  return simulate(b.program, machine, read_timing("toy"), {}, options);
+}
+
+TEST_CASE("with values, an indirect transfer touches the rows that it selects, and no others") {
+  CHECK(scattered(1, 2, 2, true).status == Status::done);
+  const Outcome same = scattered(2, 2, 2, true);
+  REQUIRE(same.status == Status::fault);
+  CHECK(same.faults.front().kind == FaultKind::race);
+  const Outcome unwritten = scattered(1, 2, 0, true);
+  REQUIRE(unwritten.status == Status::fault);
+  CHECK(unwritten.faults.front().kind == FaultKind::uninitialised);
+}
+
+TEST_CASE("for time alone, an indirect transfer may touch every row") {
+  const Outcome outcome = scattered(1, 2, 2, false);
+  REQUIRE(outcome.status == Status::fault);
+  CHECK(outcome.faults.front().kind == FaultKind::race);
+}
+
 TEST_CASE("checks can be switched off") {
   const isa::Machine machine = isa::read_machine("toy");
   Builder b(machine);

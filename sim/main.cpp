@@ -74,6 +74,9 @@ sim::Inputs read_inputs(const Arguments& arguments, const isa::Program& program)
 }
 
 int run(const Arguments& arguments) {
+  if (!arguments.report.empty() && arguments.report == arguments.trace) {
+    throw Error("--report, --trace", "name one file", "give each a name of its own");
+  }
   const isa::Machine machine = isa::read_machine(arguments.machine);
   const sim::Timing timing = sim::read_timing(arguments.machine);
   const isa::Program program = isa::read_program(arguments.program);

@@ -15,7 +15,7 @@ int calibrate(const CalibrateOptions& options);
 int bench(const BenchOptions& options);
 int explain(const ExplainOptions& options);
 int diff(const DiffOptions& options);
-int validate(const std::string& only);
+int validate(const std::string& only, const std::string& json);
 int list_models();
 int list_machines();
 int list_strategies();

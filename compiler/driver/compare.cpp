@@ -10,22 +10,14 @@
 #include "compiler/driver/output_file.hpp"
 
 namespace systole::driver {
-namespace {
 
-std::int64_t cycles(const sim::Timing& timing, Ticks ticks) {
-  return sim::reference_cycles(timing, ticks).count();
-}
-
-}  // namespace
-
-std::vector<TensorCost> costly_tensors(const Measured& worst, const Measured& best,
-                                       const sim::Timing& timing) {
+std::vector<TensorCost> costly_tensors(const Measured& worst, const Measured& best) {
   const auto by_name = [&](const Measured& row) {
     std::map<std::string, std::pair<isa::SourceKind, std::int64_t>> out;
     for (const isa::SourceId id : row.sources.ids()) {
       auto& entry = out[row.sources[id].name];
       entry.first = row.sources[id].kind;
-      entry.second += cycles(timing, row.outcome.report.sources[id.index()].attributed);
+      entry.second += row.outcome.report.sources[id.index()].cycles;
     }
     return out;
   };

@@ -15,8 +15,7 @@ struct TensorCost {
   std::int64_t conversion_cycles = 0;
   std::int64_t producer_cycles = 0;  // beyond what it takes in `best`
 };
-std::vector<TensorCost> costly_tensors(const Measured& worst, const Measured& best,
-                                       const sim::Timing& timing);
+std::vector<TensorCost> costly_tensors(const Measured& worst, const Measured& best);
 
 struct Comparison {
   std::string title;  // model, machine, cost file, precision, version, seed

@@ -46,7 +46,7 @@ double busy(const Measured& row, isa::Engine engine) {
       row.outcome.report.engines[static_cast<std::size_t>(engine)].busy.count());
 }
 
-std::string strategy_table(const Comparison& comparison, const sim::Timing& timing) {
+std::string strategy_table(const Comparison& comparison) {
   using A = Table::Align;
   Table table({{"strategy", A::left},
                {"predicted"},
@@ -76,7 +76,7 @@ std::string strategy_table(const Comparison& comparison, const sim::Timing& timi
          fmt::format("{:.3f}", static_cast<double>(report.cycles) /
                                    static_cast<double>(best->outcome.report.cycles)),
          grouped(static_cast<std::int64_t>(row.conversions.size())),
-         grouped(conversion_cycles(row, timing)), bytes_text(conversion_bytes(row)),
+         grouped(conversion_cycles(row)), bytes_text(conversion_bytes(row)),
          bytes_text(report.hbm_read_bytes + report.hbm_written_bytes),
          percent(busy(row, isa::Engine::tensor), total),
          percent(static_cast<double>(report.dma_busy.count()), total), bytes_text(row.sbuf_peak),
@@ -116,7 +116,7 @@ std::string conversion_table(const Comparison& comparison) {
 
 std::string comparison_text(const Comparison& comparison, const sim::Timing& timing,
                             const CompareOptions& options) {
-  std::string out = comparison.title + "\n\n" + strategy_table(comparison, timing);
+  std::string out = comparison.title + "\n\n" + strategy_table(comparison);
   out += comparison.timing_only ? "values: not computed (timing only)\n"
                                 : fmt::format(
                                       "value error: largest |got - reference| over the largest "
@@ -129,7 +129,7 @@ std::string comparison_text(const Comparison& comparison, const sim::Timing& tim
         fmt::format("\nwhat costs {} most against {} (cycles):\n", worst->strategy, best->strategy);
     Table table(
         {{"tensor or operator", Table::Align::left}, {"conversions"}, {"longer to produce"}});
-    const auto costs = costly_tensors(*worst, *best, timing);
+    const auto costs = costly_tensors(*worst, *best);
     for (std::size_t i = 0; i < std::min<std::size_t>(3, costs.size()); ++i) {
       table.row({costs[i].tensor, grouped(costs[i].conversion_cycles),
                  grouped(costs[i].producer_cycles)});

@@ -23,15 +23,13 @@ struct Line {
   bool emitted = false;  // has instructions of its own
 };
 
-std::vector<Line> lines_of(const Setting& setting, const Compiled& compiled,
-                           const sim::Report& report) {
+std::vector<Line> lines_of(const Compiled& compiled, const sim::Report& report) {
   std::map<std::string, std::int64_t> measured;
   for (const isa::SourceId id : compiled.program.sources.ids()) {
     if (report.sources[id.index()].instructions == 0) {
       continue;
     }
-    measured[compiled.program.sources[id].name] +=
-        sim::reference_cycles(setting.timing, report.sources[id.index()].attributed).count();
+    measured[compiled.program.sources[id].name] += report.sources[id.index()].cycles;
   }
   std::vector<Line> out;
   const layout::LaidGraph& laid = compiled.laid;
@@ -115,7 +113,7 @@ int explain(const ExplainOptions& options) {
   const sim::Outcome outcome =
       sim::simulate(compiled.program, setting.target.machine, setting.timing, sim::Inputs{}, how);
   expect_done(outcome, options.strategy);
-  const std::vector<Line> lines = lines_of(setting, compiled, outcome.report);
+  const std::vector<Line> lines = lines_of(compiled, outcome.report);
   const std::string title =
       fmt::format("model {}  machine {}  costs {}  strategy {}  dtype {}  systole {}",
                   setting.model.name, setting.target.machine.name, setting.target.cost_file,

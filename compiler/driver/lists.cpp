@@ -1,4 +1,6 @@
 // systole models, machines, strategies: what can be named on the command line.
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <filesystem>
 #include <set>
@@ -22,7 +24,12 @@ int list_models() {
 
 int list_machines() {
   using A = Table::Align;
-  Table table({{"machine", A::left}, {"array", A::left}, {"SBUF per partition"}, {"PSUM", A::left}, {"DMA engines"}});
+  Table table({{"machine", A::left},
+               {"array", A::left},
+               {"SBUF per partition"},
+               {"PSUM", A::left},
+               {"DMA engines"},
+               {"fingerprint"}});
   const auto folder = std::filesystem::path(isa::find_machine_file("trn1")).parent_path();
   std::set<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
@@ -32,19 +39,24 @@ int list_machines() {
   }
   for (const std::string& name : names) {
     const isa::Machine machine = isa::read_machine(name);
-    table.row({machine.name, std::to_string(machine.array_rows) + "x" + std::to_string(machine.array_columns),
+    table.row({machine.name,
+               std::to_string(machine.array_rows) + "x" + std::to_string(machine.array_columns),
                bytes_text(machine.sbuf_bytes),
                std::to_string(machine.psum_banks) + " x " + bytes_text(machine.psum_bank_bytes),
-               std::to_string(machine.dma_engines)});
+               std::to_string(machine.dma_engines),
+               fmt::format("{:016x}", isa::fingerprint(machine))});
   }
   std::fputs(table.text().c_str(), stdout);
   return 0;
 }
 
 int list_strategies() {
-  Table table({{"strategy", Table::Align::left}, {"exact", Table::Align::left}, {"description", Table::Align::left}});
+  Table table({{"strategy", Table::Align::left},
+               {"exact", Table::Align::left},
+               {"description", Table::Align::left}});
   for (const solver::Strategy& strategy : solver::strategies()) {
-    table.row({std::string(strategy.name), strategy.exact ? "yes" : "", std::string(strategy.description)});
+    table.row({std::string(strategy.name), strategy.exact ? "yes" : "",
+               std::string(strategy.description)});
   }
   std::fputs(table.text().c_str(), stdout);
   return 0;

@@ -24,7 +24,8 @@ void add_model(CLI::App& app, ModelOptions& options, bool required) {
   app.add_option("--input", options.inputs, "Values of an input, NAME=FILE.npy; others are seeded");
   app.add_option("--weights", options.weights, "Weights that the model lacks: random:SEED");
   app.add_option("--seed", options.seed, "Seed of inputs that are not given")
-      ->check(CLI::NonNegativeNumber)->capture_default_str();
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
 }
 
 void add_target(CLI::App& app, TargetOptions& options) {
@@ -41,7 +42,9 @@ void add_target(CLI::App& app, TargetOptions& options) {
 std::string seconds(const std::string& word) {
   double value = -1;
   const bool number = CLI::detail::lexical_cast(word, value);
-  return number && value >= 0 && value <= 1e9 ? "" : "'" + word + "' is not a number of seconds from 0 to 1e9";
+  return number && value >= 0 && value <= 1e9
+             ? ""
+             : "'" + word + "' is not a number of seconds from 0 to 1e9";
 }
 
 void add_budget(CLI::App& app, SolveOptions& options) {
@@ -62,6 +65,7 @@ struct Commands {
   ExplainOptions explain;
   DiffOptions diff;
   std::string validate_only;
+  std::string validate_json;
 };
 
 using Action = std::function<int()>;
@@ -123,7 +127,9 @@ void add_run(CLI::App& app, Commands& c, Action& action) {
 void add_solve(CLI::App& app, Commands& c, Action& action) {
   auto* sub = app.add_subcommand("solve", "Solve a Layout Selection problem file");
   sub->footer("Example: systole solve problem.ls --strategy exact --budget 10");
-  sub->add_option("PROBLEM", c.solve.problem, "Problem file; .json, .wcnf, .wcsp, .cfn, .lp and .opb are read too")->required();
+  sub->add_option("PROBLEM", c.solve.problem,
+                  "Problem file; .json, .wcnf, .wcsp, .cfn, .lp and .opb are read too")
+      ->required();
   add_budget(*sub, c.solve.solve);
   sub->add_option("--strategy", c.solve.strategy, "Strategy")->capture_default_str();
   sub->add_option("--threads", c.solve.threads, "Threads; never changes a result")
@@ -132,7 +138,8 @@ void add_solve(CLI::App& app, Commands& c, Action& action) {
   sub->add_option("--export", c.solve.export_to,
                   "FORMAT FILE: write the problem in another form, do not solve")
       ->expected(2);
-  sub->add_option("--td", c.solve.decomposition, "Tree decomposition (PACE .td, vertices: operators) for treewidth");
+  sub->add_option("--td", c.solve.decomposition,
+                  "Tree decomposition (PACE .td, vertices: operators) for treewidth");
   sub->add_option("--result", c.solve.result, "Write the result file");
   sub->add_option("--json", c.solve.json, "Write the result as JSON lines");
   sub->callback([&c, &action] { action = [&c] { return solve_file(c.solve); }; });
@@ -156,12 +163,14 @@ void add_bench(CLI::App& app, Commands& c, Action& action) {
   sub->add_option("--jobs", c.bench.jobs, "Processes at once")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  sub->add_option("--memory-limit", c.bench.memory_limit_gb,
-                  "GB that all processes together may hold (default: 3/4 of the machine's, at most 8)")
+  sub->add_option(
+         "--memory-limit", c.bench.memory_limit_gb,
+         "GB that all processes together may hold (default: 3/4 of the machine's, at most 8)")
       ->check(CLI::PositiveNumber);
-  sub->add_option("--traces", c.bench.traces,
-                  "Folder for timelines: of each configuration run, that of the fastest program with "
-                  "up to 100,000 instructions");
+  sub->add_option(
+      "--traces", c.bench.traces,
+      "Folder for timelines: of each configuration run, that of the fastest program with "
+      "up to 100,000 instructions");
   sub->add_flag("--timing-only", c.bench.timing_only, "Count cycles without computing values");
   sub->add_flag("--predict-only", c.bench.predict_only,
                 "Solve and predict, neither compile nor simulate");
@@ -174,7 +183,9 @@ void add_calibrate(CLI::App& app, Commands& c, Action& action) {
   auto* sub = app.add_subcommand("calibrate", "Fit a cost file to what the machine measures");
   sub->footer("Example: systole calibrate --machine trn1 --output trn1.calibrated.yaml");
   add_target(*sub, c.calibrate.target);
-  sub->add_option("--suite", c.calibrate.suites, "Suites; of each the configurations for calibration")->capture_default_str();
+  sub->add_option("--suite", c.calibrate.suites,
+                  "Suites; of each the configurations for calibration")
+      ->capture_default_str();
   sub->add_option("--output", c.calibrate.output,
                   "Cost file to write (default: MACHINE.calibrated.yaml)");
   sub->add_option(
@@ -219,7 +230,8 @@ void add_others(CLI::App& app, Commands& c, Action& action) {
   add_model(*look, c.inspect.model, false);
   add_target(*look, c.inspect.target);
   add_budget(*look, c.inspect.solve);
-  look->add_option("--strategy", c.inspect.strategy, "Layout strategy of --dot")->capture_default_str();
+  look->add_option("--strategy", c.inspect.strategy, "Layout strategy of --dot")
+      ->capture_default_str();
   look->add_option("--dot", c.inspect.dot, "Write the graph with its layouts for Graphviz");
   look->callback([&c, &action] { action = [&c] { return inspect(c.inspect); }; });
 
@@ -227,7 +239,9 @@ void add_others(CLI::App& app, Commands& c, Action& action) {
       app.add_subcommand("validate", "The published hardware points against the machine");
   points->footer("Example: systole validate --only T1");
   points->add_option("--only", c.validate_only, "Points whose id begins so");
-  points->callback([&c, &action] { action = [&c] { return validate(c.validate_only); }; });
+  points->add_option("--json", c.validate_json, "Write the table as JSON lines");
+  points->callback(
+      [&c, &action] { action = [&c] { return validate(c.validate_only, c.validate_json); }; });
 
   app.add_subcommand("models", "The recipes in models/")->callback([&action] {
     action = list_models;
@@ -257,7 +271,8 @@ void expect_subcommand(const CLI::App& app, int argc, char** argv) {
     }
     names += (names.empty() ? "" : ", ") + sub->get_name();
   }
-  throw systole::Error("'" + std::string(argv[1]) + "'", "is no subcommand", "they are: " + names + "; see systole --help");
+  throw systole::Error("'" + std::string(argv[1]) + "'", "is no subcommand",
+                       "they are: " + names + "; see systole --help");
 }
 
 }  // namespace

@@ -167,14 +167,14 @@ void measure(const solver::Strategy& strategy, const Setting& setting,
   rows.push_back(std::move(row));
 }
 
-std::int64_t conversion_cycles(const Measured& measured, const sim::Timing& timing) {
-  Ticks sum;
+std::int64_t conversion_cycles(const Measured& measured) {
+  std::int64_t sum = 0;
   for (const isa::SourceId id : measured.sources.ids()) {
     if (measured.sources[id].kind == isa::SourceKind::conversion) {
-      sum += measured.outcome.report.sources[id.index()].attributed;
+      sum += measured.outcome.report.sources[id.index()].cycles;
     }
   }
-  return sim::reference_cycles(timing, sum).count();
+  return sum;
 }
 
 std::int64_t conversion_bytes(const Measured& measured) {

@@ -41,7 +41,7 @@ struct Measured {
   std::int64_t hbm_bytes = 0;  // held at once; without values it may be more than there is
   sim::Outcome outcome;
   std::optional<double>
-      error;            // largest, relative to the largest magnitude; none: values not computed
+      error;             // largest, relative to the largest magnitude; none: values not computed
   std::string same_as;   // an earlier strategy with the very same program
   std::string timeline;  // for Perfetto; empty: not asked for, too long, or that of `same_as`
   double compile_seconds = 0;
@@ -53,8 +53,8 @@ struct Measured {
 struct MeasureOptions {
   SolveOptions solve;
   int threads = 2;
-  bool checks = true;   // the machine's run-time checks
-  bool measure = true;  // false: solve and predict only
+  bool checks = true;              // the machine's run-time checks
+  bool measure = true;             // false: solve and predict only
   std::size_t timeline_up_to = 0;  // instructions of a program that leaves its timeline; 0: none
 };
 
@@ -66,7 +66,7 @@ void measure(const solver::Strategy& strategy, const Setting& setting,
 void expect_done(const sim::Outcome& outcome, const std::string& where);
 
 // Cycles that the machine attributes to conversions.
-std::int64_t conversion_cycles(const Measured& measured, const sim::Timing& timing);
+std::int64_t conversion_cycles(const Measured& measured);
 std::int64_t conversion_bytes(const Measured& measured);
 
 }  // namespace systole::driver

@@ -30,6 +30,12 @@ void expect_writable(const std::string& path, const std::vector<std::string>& re
   }
 }
 
+bool same_file(const std::string& a, const std::string& b) {
+  std::error_code error;
+  const fs::path first = fs::weakly_canonical(a, error);
+  return first == fs::weakly_canonical(b, error);
+}
+
 void make_folder(const std::string& path) {
   std::error_code error;
   fs::create_directories(path, error);

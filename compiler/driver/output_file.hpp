@@ -16,6 +16,9 @@ void write_file(const std::string& path, std::span<const std::byte> bytes);
 // the command reads.
 void expect_writable(const std::string& path, const std::vector<std::string>& read = {});
 
+// Whether two paths, of files that need not exist, name one file.
+[[nodiscard]] bool same_file(const std::string& a, const std::string& b);
+
 // The folder, made with those above it where missing.
 void make_folder(const std::string& path);
 

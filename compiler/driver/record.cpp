@@ -20,7 +20,7 @@ void add_report(nlohmann::ordered_json& line, const Measured& row, const sim::Ti
       share(report.engines[static_cast<std::size_t>(isa::Engine::tensor)].busy, report.total);
   line["dma_busy"] = share(report.dma_busy, report.total);
   line["conversions"] = row.conversions.size();
-  line["conversion_cycles"] = conversion_cycles(row, timing);
+  line["conversion_cycles"] = conversion_cycles(row);
   line["conversion_bytes"] = conversion_bytes(row);
   line["hbm_read_bytes"] = report.hbm_read_bytes;
   line["hbm_written_bytes"] = report.hbm_written_bytes;

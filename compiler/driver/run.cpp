@@ -1,6 +1,7 @@
 // systole run: one program on the machine; outputs come from simulated memory, and are compared when asked.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -25,7 +26,8 @@ namespace {
 namespace fs = std::filesystem;
 
 graph::ElementType element_type(isa::DType dtype) {
-  const auto found = graph::find_element_type(dtype == isa::DType::b8 ? "boolean" : isa::name_of(dtype));
+  const auto found =
+      graph::find_element_type(dtype == isa::DType::b8 ? "boolean" : isa::name_of(dtype));
   return found.value_or(graph::ElementType::f32);
 }
 
@@ -37,14 +39,19 @@ graph::Graph boundary_of(const isa::Program& program) {
     if (tensor.role == isa::Role::input) {
       graph::add_input(graph, tensor.name, element_type(tensor.dtype), tensor.shape);
     } else if (tensor.role == isa::Role::output) {
-      graph.outputs.push_back(graph.tensors.add(
-          {tensor.name, element_type(tensor.dtype), tensor.shape, graph::TensorKind::intermediate, {}, nullptr}));
+      graph.outputs.push_back(graph.tensors.add({tensor.name,
+                                                 element_type(tensor.dtype),
+                                                 tensor.shape,
+                                                 graph::TensorKind::intermediate,
+                                                 {},
+                                                 nullptr}));
       graph.output_names.push_back(tensor.name);
     }
   }
   return graph;
 }
 
+// By its ending, or by how it begins: with the binary's mark, or with the text's first line below comments.
 bool is_program(const std::string& path) {
   if (path.size() > 4 && (path.ends_with(".asm") || path.ends_with(".bin"))) {
     return true;
@@ -52,7 +59,32 @@ bool is_program(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::array<char, 64> start{};
   file.read(start.data(), static_cast<std::streamsize>(start.size()));
-  return isa::is_binary(std::as_bytes(std::span(start)).first(static_cast<std::size_t>(file.gcount())));
+  if (isa::is_binary(
+          std::as_bytes(std::span(start)).first(static_cast<std::size_t>(file.gcount())))) {
+    return true;
+  }
+  file.clear();
+  file.seekg(0);
+  std::string line;
+  do {
+    line.assign(start.size(), '\0');
+    file.getline(line.data(), static_cast<std::streamsize>(line.size()));
+    line.resize(std::min(line.size(), line.find('\0')));
+    line.erase(0, line.find_first_not_of(" \t\r"));
+  } while (file && (line.empty() || line.front() == ';'));
+  return line.starts_with("systole program ");
+}
+
+// The float types of a program's HBM tensors, in order of appearance.
+std::string types_of(const isa::Program& program) {
+  std::vector<std::string_view> names;
+  for (const isa::HbmTensor& tensor : program.tensors) {
+    if (isa::is_float(tensor.dtype) &&
+        std::find(names.begin(), names.end(), isa::name_of(tensor.dtype)) == names.end()) {
+      names.push_back(isa::name_of(tensor.dtype));
+    }
+  }
+  return names.empty() ? "none" : fmt::format("{}", fmt::join(names, "+"));
 }
 
 struct Loaded {
@@ -60,6 +92,7 @@ struct Loaded {
   isa::Program program;
   isa::Machine machine;
   std::string strategy;
+  std::string dtype;
   bool from_file = false;  // nothing has verified the program yet
   bool weights_absent = false;
 };
@@ -72,24 +105,29 @@ Loaded load(const RunOptions& options) {
     isa::expect_machine(out.program, out.machine);
     out.graph = boundary_of(out.program);
     out.strategy = "program file";
+    out.dtype = types_of(out.program);
     out.from_file = true;
     for (const isa::HbmTensor& tensor : out.program.tensors) {
-      out.weights_absent = out.weights_absent || (tensor.role == isa::Role::constant && tensor.data == nullptr);
+      out.weights_absent =
+          out.weights_absent || (tensor.role == isa::Role::constant && tensor.data == nullptr);
     }
     return out;
   }
-  static_cast<void>(strategy_named(options.strategy));  // a wrong name is refused before a long import
+  static_cast<void>(
+      strategy_named(options.strategy));  // a wrong name is refused before a long import
   const Model model = load_model(options.model);
   Target target = load_target(options.target);
   if (options.timing_only || model.weights_absent) {
     target = with_room(std::move(target));
   }
   const layout::Statement statement = state(model, target);
-  const solver::Assignment chosen = select_layouts(statement, options.strategy, options.solve, options.target.threads);
+  const solver::Assignment chosen =
+      select_layouts(statement, options.strategy, options.solve, options.target.threads);
   out.program = compile_assignment(model, target, statement, chosen).program;
   out.graph = model.graph;
   out.machine = target.machine;
   out.strategy = options.strategy;
+  out.dtype = options.target.dtype;
   out.weights_absent = model.weights_absent;
   return out;
 }
@@ -105,25 +143,30 @@ int compare_expected(const std::map<std::string, std::string>& expected, const g
     }
     const graph::Array want = frontend::read_npy(file->second);
     if (want.shape != outputs[i].shape || want.type != outputs[i].type) {
-      std::printf("output %s: shape or type differs: got %s %s, expected %s %s\n", file->first.c_str(),
-                  std::string(graph::name_of(outputs[i].type)).c_str(), graph::to_string(outputs[i].shape).c_str(),
-                  std::string(graph::name_of(want.type)).c_str(), graph::to_string(want.shape).c_str());
+      std::printf("output %s: shape or type differs: got %s %s, expected %s %s\n",
+                  file->first.c_str(), std::string(graph::name_of(outputs[i].type)).c_str(),
+                  graph::to_string(outputs[i].shape).c_str(),
+                  std::string(graph::name_of(want.type)).c_str(),
+                  graph::to_string(want.shape).c_str());
       code = 1;
       continue;
     }
     const bool exact = !graph::is_float(want.type);
-    const Difference d = compare(outputs[i], want, exact ? 0 : options.rtol, exact ? 0 : options.atol);
+    const Difference d =
+        compare(outputs[i], want, exact ? 0 : options.rtol, exact ? 0 : options.atol);
     std::printf("output %s: %s, largest difference %.3g (of %.3g)%s%s\n", file->first.c_str(),
-                d.outside == 0 ? "as expected" : "DIFFERS", d.largest, d.magnitude, d.outside == 0 ? "" : "; first at ",
-                d.first.c_str());
+                d.outside == 0 ? "as expected" : "DIFFERS", d.largest, d.magnitude,
+                d.outside == 0 ? "" : "; first at ", d.first.c_str());
     code = d.outside == 0 ? code : 1;
   }
   return code;
 }
 
-void expect_outputs_named(const std::map<std::string, std::string>& expected, const graph::Graph& graph) {
+void expect_outputs_named(const std::map<std::string, std::string>& expected,
+                          const graph::Graph& graph) {
   for (const auto& [name, file] : expected) {
-    if (std::find(graph.output_names.begin(), graph.output_names.end(), name) == graph.output_names.end()) {
+    if (std::find(graph.output_names.begin(), graph.output_names.end(), name) ==
+        graph.output_names.end()) {
       throw Error("--expect " + name, "the model has no such output",
                   fmt::format("its outputs are: {}", fmt::join(graph.output_names, ", ")));
     }
@@ -153,19 +196,31 @@ void prepare_output_folder(const RunOptions& options, const graph::Graph& graph)
 }
 
 void check_options(const RunOptions& options) {
-  if (!(options.rtol >= 0 && std::isfinite(options.rtol) && options.atol >= 0 && std::isfinite(options.atol))) {
-    throw Error("--rtol, --atol", "must be finite and not negative", "give tolerances such as 1e-4");
+  if (!(options.rtol >= 0 && std::isfinite(options.rtol) && options.atol >= 0 &&
+        std::isfinite(options.atol))) {
+    throw Error("--rtol, --atol", "must be finite and not negative",
+                "give tolerances such as 1e-4");
   }
   if (options.timing_only && (!options.expect.empty() || !options.output_folder.empty())) {
-    throw Error("--timing-only", "computes no values to compare or write", "leave out --expect and --output, or --timing-only");
+    throw Error("--timing-only", "computes no values to compare or write",
+                "leave out --expect and --output, or --timing-only");
   }
-  const std::vector<std::string> read = run_reads(options);
+  std::vector<std::string> taken = run_reads(options);
+  const std::size_t read = taken.size();
   for (const std::string& path : {options.trace, options.report, options.json}) {
-    if (!path.empty()) {
-      expect_writable(path, read);
+    if (path.empty()) {
+      continue;
     }
+    expect_writable(path, {taken.begin(), taken.begin() + static_cast<std::ptrdiff_t>(read)});
+    if (std::any_of(taken.begin() + static_cast<std::ptrdiff_t>(read), taken.end(),
+                    [&](const std::string& other) { return same_file(path, other); })) {
+      throw Error(path, "is given for two outputs, of which one would be lost",
+                  "give each a name of its own");
+    }
+    taken.push_back(path);
   }
-  if (!options.output_folder.empty() && fs::exists(options.output_folder) && !fs::is_directory(options.output_folder)) {
+  if (!options.output_folder.empty() && fs::exists(options.output_folder) &&
+      !fs::is_directory(options.output_folder)) {
     throw Error("--output " + options.output_folder, "is not a folder", "give a folder");
   }
 }
@@ -195,7 +250,8 @@ int run(const RunOptions& options) {
   expect_outputs_named(expected, loaded.graph);
   const bool values = !options.timing_only && !loaded.weights_absent;
   if (!values && (!expected.empty() || !options.output_folder.empty())) {
-    throw Error(loaded.program.name, "has weights without data, so there are no values to write or compare",
+    throw Error(loaded.program.name,
+                "has weights without data, so there are no values to write or compare",
                 "use --weights random:SEED, or --timing-only without --expect and --output");
   }
   if (!options.output_folder.empty()) {
@@ -208,17 +264,20 @@ int run(const RunOptions& options) {
   sim_options.rules = loaded.from_file;
   sim_options.trace = !options.trace.empty();
   const sim::Inputs inputs =
-      values ? machine_inputs(loaded.program, model_inputs(loaded.graph, options.model)) : sim::Inputs{};
-  const sim::Outcome outcome = sim::simulate(loaded.program, loaded.machine, timing, inputs, sim_options);
+      values ? machine_inputs(loaded.program, model_inputs(loaded.graph, options.model))
+             : sim::Inputs{};
+  const sim::Outcome outcome =
+      sim::simulate(loaded.program, loaded.machine, timing, inputs, sim_options);
   if (outcome.status != sim::Status::done) {
     for (const sim::Fault& fault : outcome.faults) {
       std::fprintf(stderr, "systole: %s\n", fault.text.c_str());
     }
     return 1;
   }
-  std::printf("model %s  machine %s  strategy %s  dtype %s  seed %llu  systole %s\n", loaded.program.name.c_str(),
-              loaded.program.machine.c_str(), loaded.strategy.c_str(), options.target.dtype.c_str(),
-              static_cast<unsigned long long>(options.model.seed), SYSTOLE_VERSION);
+  std::printf("model %s  machine %s  strategy %s  dtype %s  seed %llu  systole %s\n",
+              loaded.program.name.c_str(), loaded.program.machine.c_str(), loaded.strategy.c_str(),
+              loaded.dtype.c_str(), static_cast<unsigned long long>(options.model.seed),
+              SYSTOLE_VERSION);
   std::fputs(sim::print_table(outcome.report, loaded.program, timing).c_str(), stdout);
   int code = 0;
   if (values) {
@@ -226,7 +285,8 @@ int run(const RunOptions& options) {
     code = compare_expected(expected, loaded.graph, outputs, options);
     if (!options.output_folder.empty()) {
       for (std::size_t i = 0; i < outputs.size(); ++i) {
-        frontend::write_npy(fs::path(options.output_folder) / file_name(loaded.graph.output_names[i]), outputs[i]);
+        frontend::write_npy(
+            fs::path(options.output_folder) / file_name(loaded.graph.output_names[i]), outputs[i]);
       }
     }
   }

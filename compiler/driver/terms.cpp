@@ -40,7 +40,7 @@ std::string source_table(const Measured& row, const sim::Timing& timing) {
     const auto found = row.prices.find(row.sources[id].name);
     const layout::Price price = found == row.prices.end() ? layout::Price{} : found->second;
     shown += price.total;
-    const std::int64_t measured = sim::reference_cycles(timing, source.attributed).count();
+    const std::int64_t measured = source.cycles;
     const std::int64_t busy = sim::reference_cycles(timing, source.busy).count();
     table.row({row.sources[id].name, grouped(price.total), largest_term(price), grouped(measured),
                grouped(busy), grouped(std::max<std::int64_t>(0, busy - measured)),

@@ -118,10 +118,13 @@ void Core::fill_report(Outcome& outcome) {
   report_.semaphore_stalls.resize(std::min<std::size_t>(report_.semaphore_stalls.size(), 16));
 
   attribution_.finish(report_.total);
+  WholeCycles whole(timing);
   for (std::size_t s = 0; s < report_.sources.size(); ++s) {
     report_.sources[s].attributed = attribution_.shares()[s];
+    report_.sources[s].cycles = whole.next(report_.sources[s].attributed);
   }
   report_.unattributed = attribution_.unknown();
+  report_.unattributed_cycles = whole.next(report_.unattributed);
   report_.rings = dma_.rings();
   report_.dma_busy = dma_.any_busy();
   report_.dma_engine_busy = dma_.engine_busy();

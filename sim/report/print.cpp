@@ -17,10 +17,10 @@ class Printer {
   Printer(const Report& report, const isa::Program& program, const Timing& timing)
       : report_(report), program_(program), timing_(timing) {}
 
-  // Reference cycles with two decimals: engines have other periods.
-  [[nodiscard]] double cycles(Ticks ticks) const {
-    return static_cast<double>(ticks.count()) / timing_.reference_ticks;
+  [[nodiscard]] std::int64_t cycles(Ticks ticks) const {
+    return reference_cycles(timing_, ticks).count();
   }
+  [[nodiscard]] WholeCycles whole_cycles() const { return WholeCycles(timing_); }
   [[nodiscard]] double share(Ticks ticks) const {
     return report_.total > Ticks(0) ? 100.0 * static_cast<double>(ticks.count()) /
                                           static_cast<double>(report_.total.count())
@@ -68,11 +68,12 @@ void engines_yaml(Printer& out) {
     const EngineReport& engine = out.report().engines[static_cast<std::size_t>(e)];
     out.line("  {}:", isa::name_of(static_cast<isa::Engine>(e)));
     out.line("    instructions: {}", engine.instructions);
-    out.line("    busy: {:.2f}", out.cycles(engine.busy));
+    WholeCycles whole = out.whole_cycles();
+    out.line("    busy: {}", whole.next(engine.busy));
     out.line("    idle:");
     for (int s = 0; s < stall_count; ++s) {
-      out.line("      {}: {:.2f}", name_of(static_cast<Stall>(s)),
-               out.cycles(engine.idle[static_cast<std::size_t>(s)]));
+      out.line("      {}: {}", name_of(static_cast<Stall>(s)),
+               whole.next(engine.idle[static_cast<std::size_t>(s)]));
     }
   }
 }
@@ -80,8 +81,8 @@ void engines_yaml(Printer& out) {
 void dma_yaml(Printer& out) {
   const Report& report = out.report();
   out.line("dma:");
-  out.line("  busy: {:.2f}", out.cycles(report.dma_busy));
-  out.line("  engine_busy_sum: {:.2f}", out.cycles(report.dma_engine_busy));
+  out.line("  busy: {}", out.cycles(report.dma_busy));
+  out.line("  engine_busy_sum: {}", out.cycles(report.dma_engine_busy));
   out.line("  hbm_read_bytes: {}", report.hbm_read_bytes);
   out.line("  hbm_written_bytes: {}", report.hbm_written_bytes);
   out.line("  onchip_bytes: {}", report.onchip_dma_bytes);
@@ -106,13 +107,12 @@ void sources_yaml(Printer& out, const isa::Program& program) {
   for (std::size_t s = 0; s < out.report().sources.size(); ++s) {
     const SourceReport& source = out.report().sources[s];
     out.line(
-        "  - {{name: {}, kind: {}, attributed: {:.2f}, busy: {:.2f}, instructions: {}, dma_bytes: "
+        "  - {{name: {}, kind: {}, attributed: {}, busy: {}, instructions: {}, dma_bytes: "
         "{}}}",
         quoted(out.source_name(s)), kind_name(program.sources[isa::SourceId(s)].kind),
-        out.cycles(source.attributed), out.cycles(source.busy), source.instructions,
-        source.dma_bytes);
+        source.cycles, out.cycles(source.busy), source.instructions, source.dma_bytes);
   }
-  out.line("unattributed: {:.2f}", out.cycles(out.report().unattributed));
+  out.line("unattributed: {}", out.report().unattributed_cycles);
 }
 
 }  // namespace
@@ -143,14 +143,15 @@ std::string print_yaml(const Report& report, const isa::Program& program, const 
   Printer out(report, program, timing);
   out.line("program: {}", quoted(report.program));
   out.line("machine: {}", quoted(report.machine));
+  out.line("machine_fingerprint: \"{:016x}\"", program.fingerprint);
   out.line("cycles: {}", report.cycles);
   out.line("microseconds: {:.3f}", report.microseconds);
   out.line("multiply_accumulates: {}", report.multiply_accumulates);
   out.line("tensor_utilisation: {:.4f}", report.utilisation);
   out.line("bounds:");
-  out.line("  multiply_accumulates_over_peak: {:.2f}", out.cycles(report.peak_bound));
-  out.line("  bytes_over_bandwidth: {:.2f}", out.cycles(report.bandwidth_bound));
-  out.line("  roofline: {:.2f}", out.cycles(report.roofline));
+  out.line("  multiply_accumulates_over_peak: {}", out.cycles(report.peak_bound));
+  out.line("  bytes_over_bandwidth: {}", out.cycles(report.bandwidth_bound));
+  out.line("  roofline: {}", out.cycles(report.roofline));
   out.line("  measured_over_roofline: {:.3f}",
            report.roofline > Ticks(0) ? static_cast<double>(report.total.count()) /
                                             static_cast<double>(report.roofline.count())
@@ -159,7 +160,7 @@ std::string print_yaml(const Report& report, const isa::Program& program, const 
   dma_yaml(out);
   out.line("semaphore_waits:");
   for (const SemaphoreStall& stall : report.semaphore_stalls) {
-    out.line("  - {{engine: {}, semaphore: {}, cycles: {:.2f}}}", isa::name_of(stall.engine),
+    out.line("  - {{engine: {}, semaphore: {}, cycles: {}}}", isa::name_of(stall.engine),
              stall.semaphore.index(), out.cycles(stall.waited));
   }
   sources_yaml(out, program);
@@ -172,7 +173,7 @@ std::string print_table(const Report& report, const isa::Program& program, const
   out.line("{} on {}: {} cycles, {:.3f} us", report.program, report.machine, report.cycles,
            report.microseconds);
   out.line(
-      "  bounds: {:.0f} multiply-accumulates over peak, {:.0f} bytes over bandwidth, {:.0f} "
+      "  bounds: {} multiply-accumulates over peak, {} bytes over bandwidth, {} "
       "roofline",
       out.cycles(report.peak_bound), out.cycles(report.bandwidth_bound),
       out.cycles(report.roofline));
@@ -201,8 +202,8 @@ std::string print_table(const Report& report, const isa::Program& program, const
   });
   for (std::size_t i = 0; i < std::min(sources, order.size()); ++i) {
     const SourceReport& source = report.sources[order[i]];
-    out.line("  {:>12.0f} cycles {:>5.1f} %  {}", out.cycles(source.attributed),
-             out.share(source.attributed), out.source_name(order[i]));
+    out.line("  {:>12} cycles {:>5.1f} %  {}", source.cycles, out.share(source.attributed),
+             out.source_name(order[i]));
   }
   return out.take();
 }

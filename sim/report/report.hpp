@@ -46,6 +46,8 @@ struct RingReport {
 // over all sources plus `unattributed`.
 struct SourceReport {
   Ticks attributed;
+  std::int64_t cycles =
+      0;       // attributed, in whole cycles of the reference clock that add up to the total's
   Ticks busy;  // on all engines together
   std::int64_t instructions = 0;
   std::int64_t dma_bytes = 0;
@@ -74,6 +76,7 @@ struct Report {
   std::int64_t multiply_accumulates = 0;
   std::vector<SourceReport> sources;  // by source id
   Ticks unattributed;
+  std::int64_t unattributed_cycles = 0;
   std::vector<SemaphoreStall> semaphore_stalls;  // the longest first, at most 16
 
   // Baselines.

@@ -103,4 +103,19 @@ struct Timing {
 [[nodiscard]] Cycles reference_cycles(const Timing& timing, Ticks ticks);
 [[nodiscard]] double microseconds(const Timing& timing, Ticks ticks);
 
+// Whole reference cycles for the parts of a time, in order: they add up to the reference cycles of their sum.
+class WholeCycles {
+ public:
+  explicit WholeCycles(const Timing& timing) : timing_(timing) {}
+  [[nodiscard]] std::int64_t next(Ticks part) {
+    const Cycles before = reference_cycles(timing_, passed_);
+    passed_ += part;
+    return (reference_cycles(timing_, passed_) - before).count();
+  }
+
+ private:
+  const Timing& timing_;
+  Ticks passed_;
+};
+
 }  // namespace systole::sim

@@ -48,6 +48,11 @@ TEST_CASE("busy and idle of every engine, and the shares of all sources, add up 
       shares += source.attributed;
     }
     CHECK(shares.count() == report.total.count());
+    std::int64_t cycles = report.unattributed_cycles;
+    for (const SourceReport& source : report.sources) {
+      cycles += source.cycles;
+    }
+    CHECK(cycles == report.cycles);
     CHECK(report.roofline <= report.total);
     std::int64_t moved = 0;
     for (const RingReport& ring : report.rings) {
@@ -131,7 +136,8 @@ TEST_CASE("the YAML report parses, and the trace is JSON with one track per engi
   for (const auto& [track, all] : slices) {
     for (std::size_t i = 0; i < all.size(); ++i) {
       for (std::size_t j = 0; j < all.size(); ++j) {
-        const bool crossing = all[i].first < all[j].first - 1e-6 && all[j].first < all[i].second - 1e-6 &&
+        const bool crossing = all[i].first < all[j].first - 1e-6 &&
+                              all[j].first < all[i].second - 1e-6 &&
                               all[i].second < all[j].second - 1e-6;
         CHECK(!crossing);
       }
@@ -141,7 +147,9 @@ TEST_CASE("the YAML report parses, and the trace is JSON with one track per engi
     if (event.at("ph") == "s" || event.at("ph") == "f") {
       const double at = event.at("ts").get<double>();
       const auto& all = slices[event.at("tid").get<int>()];
-      CHECK(std::any_of(all.begin(), all.end(), [at](const auto& slice) { return slice.first <= at && at < slice.second; }));
+      CHECK(std::any_of(all.begin(), all.end(), [at](const auto& slice) {
+        return slice.first <= at && at < slice.second;
+      }));
     }
   }
   CHECK(arrows > 0);

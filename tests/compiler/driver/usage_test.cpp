@@ -12,8 +12,8 @@ using systole::tests::Folder;
 using systole::tests::has;
 using systole::tests::read_text;
 using systole::tests::Run;
-using systole::tests::shared_file;
 using systole::tests::run_systole;
+using systole::tests::shared_file;
 using systole::tests::write_text;
 
 namespace {
@@ -33,18 +33,21 @@ outputs: [y]
 TEST_CASE("compare runs the embedded default and prints one row per strategy with checked values") {
   const Run run = run_systole("compare --strategies local,greedy,exact");
   CHECK(run.code == 0);
-  for (const char* part : {"strategy", "predicted", "measured", "ratio", "conversions", "HBM bytes", "value error",
-                           "\nlocal ", "\ngreedy ", "\nexact ", "proven"}) {
+  for (const char* part : {"strategy", "predicted", "measured", "ratio", "conversions", "HBM bytes",
+                           "value error", "\nlocal ", "\ngreedy ", "\nexact ", "proven"}) {
     CAPTURE(part);
     CHECK(has(run.out, part));
   }
-  CHECK(has(run.err, "solve"));  // wall-clock times stand apart: the report is the same on every run
+  CHECK(
+      has(run.err, "solve"));  // wall-clock times stand apart: the report is the same on every run
 }
 
 TEST_CASE("the same command gives the same bytes, whatever the number of threads") {
   const Folder folder;
   const auto compare = [&](const std::string& threads, const std::string& json) {
-    return run_systole("compare --strategies local,exact --threads " + threads + " --json " + folder.file(json)).out;
+    return run_systole("compare --strategies local,exact --threads " + threads + " --json " +
+                       folder.file(json))
+        .out;
   };
   const std::string first = compare("1", "1.json");
   CHECK(first == compare("1", "again.json"));
@@ -61,24 +64,85 @@ TEST_CASE("a compiled program runs as the model does, from the binary and from t
   const Folder folder;
   const std::string model = folder.file("tiny.yaml");
   write_text(model, tiny);
-  CHECK(run_systole("compile " + model + " --weights random:7 -o " + folder.file("tiny.bin")).code == 0);
-  CHECK(run_systole("compile " + model + " --weights random:7 -o " + folder.file("tiny.asm")).code == 0);
-  CHECK(run_systole("run " + model + " --weights random:7 --output " + folder.file("model")).code == 0);
+  CHECK(
+      run_systole("compile " + model + " --weights random:7 -o " + folder.file("tiny.bin")).code ==
+      0);
+  CHECK(
+      run_systole("compile " + model + " --weights random:7 -o " + folder.file("tiny.asm")).code ==
+      0);
+  CHECK(run_systole("run " + model + " --weights random:7 --output " + folder.file("model")).code ==
+        0);
   for (const char* form : {"bin", "asm"}) {
     CAPTURE(form);
-    const Run run = run_systole("run " + folder.file(std::string("tiny.") + form) + " --output " + folder.file(form));
+    const Run run = run_systole("run " + folder.file(std::string("tiny.") + form) + " --output " +
+                                folder.file(form));
     CAPTURE(run.err);
     CHECK(run.code == 0);
-    CHECK(read_text(folder.file("model/y.npy")) == read_text(folder.file(std::string(form) + "/y.npy")));
+    CHECK(read_text(folder.file("model/y.npy")) ==
+          read_text(folder.file(std::string(form) + "/y.npy")));
   }
   CHECK(read_text(folder.file("model/y.npy")).size() > 100);
+}
+
+TEST_CASE("a program file is known by how it begins, and names its own types") {
+  const Folder folder;
+  const std::string model = folder.file("tiny.yaml");
+  write_text(model, tiny);
+  CHECK(run_systole("compile " + model + " --weights random:7 --dtype fp32 -o " +
+                    folder.file("t.asm"))
+            .code == 0);
+  write_text(folder.file("t.txt"), "; a note\n\n" + read_text(folder.file("t.asm")));
+  const Run run = run_systole("run " + folder.file("t.txt"));
+  CAPTURE(run.err);
+  CHECK(run.code == 0);
+  CHECK(has(run.out, "strategy program file  dtype f32 "));
+}
+
+TEST_CASE("two outputs into one file are refused before anything runs") {
+  const Folder folder;
+  const std::string model = folder.file("tiny.yaml");
+  write_text(model, tiny);
+  expect_mistake(run_systole("run " + model + " --weights random:7 --report " + folder.file("f") +
+                             " --trace " + folder.file("./f")),
+                 "two outputs");
+}
+
+TEST_CASE("the parts of a report in whole cycles add up to the total") {
+  const Folder folder;
+  CHECK(run_systole("run --timing-only --report " + folder.file("r")).code == 0);
+  const std::string text = read_text(folder.file("r"));
+  const auto number = [&](std::size_t at) {
+    return std::stoll(text.substr(text.find(": ", at) + 2));
+  };
+  const long long cycles = number(text.find("\ncycles"));
+  long long shares = number(text.find("\nunattributed"));
+  for (std::size_t at = text.find(", attributed: "); at < text.find("\nunattributed");
+       at = text.find(", attributed: ", at + 1)) {
+    shares += number(at);
+  }
+  CHECK(shares == cycles);
+  CHECK(has(text, "machine_fingerprint: "));
+}
+
+TEST_CASE("validate writes its table as JSON lines; machines shows the fingerprint of programs") {
+  const Folder folder;
+  CHECK(run_systole("validate --only I --json " + folder.file("v")).code == 0);
+  const std::string lines = read_text(folder.file("v"));
+  CHECK(std::count(lines.begin(), lines.end(), '\n') == 5);
+  CHECK(has(lines, R"("id":"I1","machine":"trn1")"));
+  CHECK(run_systole("compile --emit asm -o " + folder.file("p.asm")).code == 0);
+  const std::string program = read_text(folder.file("p.asm"));
+  const std::size_t at = program.find("machine \"trn1\" ") + 15;
+  CHECK(has(run_systole("machines").out, program.substr(at, 16)));
 }
 
 TEST_CASE("expected values that differ give exit code 1 and say where") {
   const Folder folder;
   const std::string model = folder.file("tiny.yaml");
   write_text(model, tiny);
-  CHECK(run_systole("run " + model + " --weights random:7 --dtype fp32 --output " + folder.file("o")).code == 0);
+  CHECK(
+      run_systole("run " + model + " --weights random:7 --dtype fp32 --output " + folder.file("o"))
+          .code == 0);
   const std::string expect = " --dtype fp32 --expect y=" + folder.file("o/y.npy");
   CHECK(run_systole("run " + model + " --weights random:7" + expect).code == 0);
   const Run other = run_systole("run " + model + " --weights random:8" + expect);
@@ -103,7 +167,8 @@ TEST_CASE("every kind of mistake is one line naming the place and the remedy, wi
   expect_mistake(run_systole("run --seed -1"), "--seed");
   expect_mistake(run_systole("run --weights random:-1"), "negative");
   expect_mistake(run_systole("inspect --machine nonsense"), "nonsense");
-  expect_mistake(run_systole("compile --dump-after apply --emit bin -o " + folder.file("x.bin")), "--dump-after and --emit");
+  expect_mistake(run_systole("compile --dump-after apply --emit bin -o " + folder.file("x.bin")),
+                 "--dump-after and --emit");
   expect_mistake(run_systole("run --output /proc/nope"), "/proc/nope: cannot be made a folder");
   expect_mistake(run_systole("solve " + folder.file("absent.ls")), "absent.ls");
   CHECK(folder.files() == 0);
@@ -116,19 +181,22 @@ TEST_CASE("tolerances that accept everything, and comparisons without values, ar
   expect_mistake(run_systole("run --timing-only --expect result=x.npy"), "--timing-only");
 }
 
-TEST_CASE("boundary names that are not distinct and models larger than HBM are mistakes, not aborts") {
+TEST_CASE(
+    "boundary names that are not distinct and models larger than HBM are mistakes, not aborts") {
   const Folder folder;
   std::string text = tiny;
   text.replace(text.find("outputs: [y]"), 12, "outputs: [y, y]");
   write_text(folder.file("twice.yaml"), text);
-  expect_mistake(run_systole("run " + folder.file("twice.yaml") + " --weights random:1"), "named 'y'");
+  expect_mistake(run_systole("run " + folder.file("twice.yaml") + " --weights random:1"),
+                 "named 'y'");
   std::string machine = read_text(std::string(SYSTOLE_SOURCE_DIR) + "/configs/toy.yaml");
   const std::size_t at = machine.find("hbm_bytes:");
   REQUIRE(at != std::string::npos);
   machine.replace(at, machine.find('\n', at) - at, "hbm_bytes: 64");
   write_text(folder.file("small.yaml"), machine);
   write_text(folder.file("tiny.yaml"), tiny);
-  expect_mistake(run_systole("compile " + folder.file("tiny.yaml") + " --weights random:1 --machine " + folder.file("small.yaml")),
+  expect_mistake(run_systole("compile " + folder.file("tiny.yaml") +
+                             " --weights random:1 --machine " + folder.file("small.yaml")),
                  "HBM");
 }
 
@@ -167,13 +235,19 @@ TEST_CASE("a misspelt key of a machine file is named with its line and the neare
   const Run run = run_systole("compare --machine " + folder.file("mine.yaml"));
   expect_mistake(run, "psum_bankz");
   CHECK(has(run.err, "psum_banks"));
-  CHECK(has(run.err, "mine.yaml:" + std::to_string(1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'))));
+  CHECK(has(
+      run.err,
+      "mine.yaml:" +
+          std::to_string(
+              1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'))));
 }
 
 TEST_CASE("a mistake leaves no output file behind") {
   const Folder folder;
   write_text(folder.file("cut.onnx"), "\x08\x07\x12 not a model");
-  expect_mistake(run_systole("compile " + folder.file("cut.onnx") + " -o " + folder.file("out.bin")), "cut.onnx");
+  expect_mistake(
+      run_systole("compile " + folder.file("cut.onnx") + " -o " + folder.file("out.bin")),
+      "cut.onnx");
   CHECK(folder.files() == 1);
   expect_mistake(run_systole("compile -o " + folder.file("no/such/folder/out.bin")), "folder");
   expect_mistake(run_systole("compile -o /dev/null"), "regular file");
@@ -182,8 +256,10 @@ TEST_CASE("a mistake leaves no output file behind") {
 TEST_CASE("double values that the machine's floats cannot hold are refused") {
   const Folder folder;
   write_text(folder.file("tiny.yaml"), tiny);
-  systole::graph::Array array = systole::graph::make_array(systole::graph::ElementType::f64, {5, 7});
-  const std::string run = "run " + folder.file("tiny.yaml") + " --weights random:1 --input x=" + folder.file("x.npy");
+  systole::graph::Array array =
+      systole::graph::make_array(systole::graph::ElementType::f64, {5, 7});
+  const std::string run =
+      "run " + folder.file("tiny.yaml") + " --weights random:1 --input x=" + folder.file("x.npy");
   systole::graph::set(array, 3, 1e38);
   systole::frontend::write_npy(folder.file("x.npy"), array);
   CHECK(run_systole(run).code == 0);
@@ -197,21 +273,25 @@ TEST_CASE("a file that the command reads is never overwritten") {
   const std::string model = folder.file("tiny.yaml");
   write_text(model, tiny);
   const std::string weights = model + " --weights random:1";
-  expect_mistake(run_systole("compile " + weights + " -o " + folder.file("./tiny.yaml")), "would be overwritten");
+  expect_mistake(run_systole("compile " + weights + " -o " + folder.file("./tiny.yaml")),
+                 "would be overwritten");
   expect_mistake(run_systole("inspect " + weights + " --dot " + model), "would be overwritten");
   for (const char* option : {" --json ", " --trace ", " --report "}) {
     expect_mistake(run_systole("run " + weights + option + model), "would be overwritten");
   }
   CHECK(read_text(model) == tiny);
   CHECK(run_systole("run " + weights + " --output " + folder.file("out")).code == 0);
-  expect_mistake(run_systole("run " + weights + " --expect y=" + folder.file("out/y.npy") + " --output " + folder.file("out")),
+  expect_mistake(run_systole("run " + weights + " --expect y=" + folder.file("out/y.npy") +
+                             " --output " + folder.file("out")),
                  "would be overwritten");
 }
 
-TEST_CASE("inspect shows unsupported operators all at once, counts, and the graph with its layouts") {
+TEST_CASE(
+    "inspect shows unsupported operators all at once, counts, and the graph with its layouts") {
   const Folder folder;
   write_text(folder.file("tiny.yaml"), tiny);
-  const Run run = run_systole("inspect " + folder.file("tiny.yaml") + " --dot " + folder.file("t.dot"));
+  const Run run =
+      run_systole("inspect " + folder.file("tiny.yaml") + " --dot " + folder.file("t.dot"));
   CHECK(run.code == 0);
   for (const char* part : {"contraction", "parameters 21 (without data)", "FLOPs 210"}) {
     CAPTURE(part);
@@ -221,7 +301,8 @@ TEST_CASE("inspect shows unsupported operators all at once, counts, and the grap
   CHECK(has(dot, "digraph"));
   const Run emitted = run_systole("compile " + folder.file("tiny.yaml") + " --emit dot");
   CHECK(emitted.out == dot);
-  const std::string laid = run_systole("compile " + folder.file("tiny.yaml") + " --dump-after apply").out;
+  const std::string laid =
+      run_systole("compile " + folder.file("tiny.yaml") + " --dump-after apply").out;
   const std::size_t at = laid.find('#');  // the layout of the first tensor stands behind its line
   REQUIRE(at != std::string::npos);
   CHECK(has(dot, laid.substr(at + 2, laid.find('\n', at) - at - 2)));
@@ -250,11 +331,15 @@ TEST_CASE("solve prints cost, bound, status and seconds, and exit code 3 without
 TEST_CASE("solve writes a problem in another form, and refuses a form it does not know") {
   const Folder folder;
   write_text(folder.file("p.ls"), "ls 1\n1 1\nt 2 0 5 5 0\no 0 0 2\n0 7\n1 4\n");
-  CHECK(run_systole("solve " + folder.file("p.ls") + " --export ls " + folder.file("again.ls")).code == 0);
+  CHECK(run_systole("solve " + folder.file("p.ls") + " --export ls " + folder.file("again.ls"))
+            .code == 0);
   CHECK(has(run_systole("solve " + folder.file("again.ls")).out, "cost 4\n"));
-  CHECK(run_systole("solve " + folder.file("p.ls") + " --export wcnf " + folder.file("p.wcnf")).code == 0);
+  CHECK(run_systole("solve " + folder.file("p.ls") + " --export wcnf " + folder.file("p.wcnf"))
+            .code == 0);
   CHECK(has(read_text(folder.file("p.wcnf")), "h "));
-  expect_mistake(run_systole("solve " + folder.file("p.ls") + " --export nonsense " + folder.file("x")), "nonsense");
+  expect_mistake(
+      run_systole("solve " + folder.file("p.ls") + " --export nonsense " + folder.file("x")),
+      "nonsense");
 }
 
 TEST_CASE("every subcommand has help with an example") {

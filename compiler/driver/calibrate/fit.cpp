@@ -27,9 +27,8 @@ constexpr double huber_pairs = 0.05;  // the same for the ratio of two programs 
 constexpr double nearness =
     0.05;  // pairs of programs that differ by so much count half as much as equal ones
 constexpr double total_weight = 1000;  // of each kind of sample together, against one for the prior
-constexpr double prior =
-    20;  // holds what samples leave open, such as instructions against hand-overs, to the first guess
-constexpr double first_guess = 100;  // cycles, of coefficients that start at 0
+constexpr double prior = 0.1;          // pulls what the samples leave open to the first guess
+constexpr double first_guess = 100;    // cycles, of coefficients that start at 0
 constexpr int steps = 60;
 constexpr int resamples = 20;
 
@@ -158,15 +157,15 @@ Vector solve(const Data& data, const std::vector<double>& times, const layout::C
 }
 
 // Whole programs are what is to be ranked; single operators and conversions keep their sum from being right by accident.
-// What the machine attributes to an operator depends on what runs beside it: it says least.
+// A conversion by itself takes what it takes where everything waits for it, and less in most programs: it says least.
 double share_of(SampleKind kind) {
   switch (kind) {
     case SampleKind::program:
       return 4 * total_weight;
     case SampleKind::conversion:
-      return total_weight / 2;
+      return total_weight / 10;
     case SampleKind::operation:
-      return total_weight / 4;
+      return total_weight;
   }
   return 0;
 }

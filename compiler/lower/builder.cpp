@@ -5,6 +5,7 @@
 
 #include "compiler/lower/builder_state.hpp"
 #include "compiler/lower/pieces.hpp"
+#include "compiler/lower/strip.hpp"
 #include "isa/base/error.hpp"
 
 namespace systole::lower {
@@ -243,8 +244,8 @@ void Builder::State::emit_dma(const Transfer& transfer) {
 
 Builder::Builder(const layout::LaidGraph& laid, const Residency& residency,
                  const isa::Machine& machine)
-    : state_(
-          std::make_shared<State>(State{laid, residency, machine, {}, {}, {}, 0, {}, {}, {}, {}})) {
+    : state_(std::make_shared<State>(
+          State{laid, residency, machine, {}, {}, {}, 0, {}, {}, {}, {}, {}})) {
   state_->program.name = laid.graph.name;
   state_->buffers.resize(laid.graph.tensors.size());
   state_->tensors.resize(laid.graph.tensors.size());
@@ -286,13 +287,35 @@ Tile Builder::read(graph::TensorId tensor, const Region& region, const ReadOptio
       (options.partition < 0 || options.partition == placed->partition)) {
     return *placed;
   }
-  Tile out = state_->fresh(tensor, region, dtype, partition);
   if (placed) {
+    const Tile out = state_->fresh(tensor, region, dtype, partition);
     copy(out, *placed);
-  } else {
-    state_->emit_dma(state_->transfer(tensor, region, out, true));
+    return out;
   }
-  return out;
+  std::vector<std::int64_t> piece{static_cast<std::int64_t>(dtype), partition,
+                                  region.blocks ? 1 : 0, region.partitions.begin,
+                                  region.partitions.extent};
+  for (const Span& span : region.free) {
+    piece.insert(piece.end(), {span.begin, span.extent});
+  }
+  return held(tensor, std::move(piece), [&] {
+    const Tile out = state_->fresh(tensor, region, dtype, partition);
+    state_->emit_dma(state_->transfer(tensor, region, out, true));
+    return out;
+  });
+}
+
+Tile Builder::held(graph::TensorId tensor, std::vector<std::int64_t> piece,
+                   const std::function<Tile()>& load) {
+  if (!is_held(state_->laid, tensor)) {
+    return load();
+  }
+  piece.push_back(static_cast<std::int64_t>(tensor.index()));
+  const auto known = state_->held.find(piece);
+  if (known != state_->held.end()) {
+    return known->second;
+  }
+  return state_->held.emplace(std::move(piece), load()).first->second;
 }
 
 Tile Builder::gather(graph::TensorId tensor, const Walk& walk, const ReadOptions& options,

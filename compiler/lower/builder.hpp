@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -126,6 +127,10 @@ class Builder {
   void load(const Tile& tile, graph::TensorId tensor, const Walk& walk);
   // The same walk the other way: writes a tile's elements to the tensor's storage by DMA.
   void scatter(const Tile& tile, graph::TensorId tensor, const Walk& walk);
+
+  // What `load` makes of a piece of a tensor, only once for all strips if it is held (see is_held). `piece` tells it from
+  // the tensor's others.
+  [[nodiscard]] Tile held(graph::TensorId tensor, std::vector<std::int64_t> piece, const std::function<Tile()>& load);
 
   // ---- writing. write gives the tile to fill (in place if resident, else staging); finish stores what was staged.
   [[nodiscard]] Tile write(graph::TensorId tensor, const Region& region);

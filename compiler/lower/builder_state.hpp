@@ -24,6 +24,7 @@ struct Builder::State {
   IdVector<graph::TensorId, isa::TensorId> tensors;
   std::map<std::pair<int, isa::DType>, Tile> constants;  // identity, ones, zeros
   std::map<graph::TensorId, std::shared_ptr<Epilogue>> epilogues;
+  std::map<std::vector<std::int64_t>, Tile> held;  // pieces of held tensors, see is_held
 
   [[nodiscard]] Epilogue* epilogue(graph::TensorId tensor) const {
     const auto found = epilogues.find(tensor);

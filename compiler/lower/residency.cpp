@@ -149,7 +149,7 @@ std::int64_t Residency::staging(graph::NodeId node, const isa::Machine& machine)
   const std::int64_t room = (machine.sbuf_bytes - constant_bytes(machine) - taken) * 7 / 8;
   // Followers need room for their operands and results beside the host's.
   const bool shared = node.valid() && !fusion.followers[node].empty();
-  return std::max<std::int64_t>(0, shared ? room / 2 : room);
+  return std::max<std::int64_t>(0, shared ? room / 4 * 3 : room);
 }
 
 std::int64_t resident_room(const isa::Machine& machine, int share) {

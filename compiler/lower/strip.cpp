@@ -16,6 +16,7 @@ using graph::NodeId;
 using graph::TensorId;
 
 constexpr char strip_mark = '#';
+constexpr char row_mark = '=';  // behind it, of strips of rows
 
 std::size_t at(int i) {
   return static_cast<std::size_t>(i);
@@ -178,7 +179,8 @@ class Writer {
     return id;
   }
 
-  [[nodiscard]] TensorId load(TensorId tensor) {
+  [[nodiscard]] TensorId load(TensorId tensor,
+                              layout::Mechanism mechanism = layout::Mechanism::dma) {
     graph::Tensor copy = out_.graph.tensors[tensor];
     copy.kind = graph::TensorKind::intermediate;
     copy.data = nullptr;
@@ -189,7 +191,7 @@ class Writer {
     const layout::Layout layout = out_.layouts[tensor];
     const isa::DType storage = out_.storage[tensor];
     return add_node({copy.name, name, graph::Convert{}, {tensor}, {}}, std::move(copy), layout,
-                    storage, layout::Mechanism::dma, {});
+                    storage, mechanism, {});
   }
 
   // Operands from HBM that all strips read, loaded once.
@@ -197,6 +199,9 @@ class Writer {
     std::map<TensorId, TensorId> pins;
     for (const TensorId tensor : region.pinned) {
       pins[tensor] = load(whole_[tensor]);
+    }
+    for (const TensorId tensor : region.held) {
+      pins[tensor] = load(whole_[tensor], layout::Mechanism::alias);
     }
     return pins;
   }
@@ -241,7 +246,12 @@ class Writer {
       inputs.push_back(parts.at(input));
     }
     parts[n.output] =
-        add_node({n.name + strip_mark + std::to_string(strip), n.origin, n.op, inputs, {}},
+        add_node({n.name + strip_mark + (region.rows ? std::string(1, row_mark) : std::string()) +
+                      std::to_string(strip),
+                  n.origin,
+                  n.op,
+                  inputs,
+                  {}},
                  part_of(n.output, region.axes.at(n.output), span, strip), laid_.layouts[n.output],
                  laid_.storage[n.output], laid_.mechanisms[id],
                  strip == 0 ? laid_.predicted[id] : layout::Price{});
@@ -305,6 +315,23 @@ bool is_load(const layout::LaidGraph& laid, graph::NodeId node) {
          laid.storage[n.inputs[0]] == laid.storage[n.output];
 }
 
+bool is_row_strip(const graph::Node& node) {
+  const std::size_t mark = node.name.rfind(strip_mark);
+  return mark != std::string::npos && mark + 1 < node.name.size() &&
+         node.name[mark + 1] == row_mark;
+}
+
+bool is_held(const layout::LaidGraph& laid, graph::TensorId tensor) {
+  if (laid.graph.tensors[tensor].kind != graph::TensorKind::intermediate) {
+    return false;
+  }
+  const graph::NodeId node = laid.graph.tensors[tensor].producer;
+  const graph::Node& n = laid.graph.nodes[node];
+  return std::holds_alternative<graph::Convert>(n.op) &&
+         laid.mechanisms[node] == layout::Mechanism::alias &&
+         laid.graph.tensors[n.inputs[0]].kind != graph::TensorKind::intermediate;
+}
+
 namespace {
 
 // A reduction over the partitions of a converted value reads the value before its conversion, where it can run along
@@ -366,9 +393,7 @@ layout::LaidGraph strip_mine(const layout::LaidGraph& given, const isa::Machine&
                              int share) {
   const layout::LaidGraph laid = with_wide_inputs(with_early_reductions(given, machine));
   const Residency plan = plan_residency(laid, machine, share);
-  std::vector<StripRegion> regions = plan.spilled.empty()
-                                         ? std::vector<StripRegion>()
-                                         : find_strip_regions(laid, plan, machine, share);
+  std::vector<StripRegion> regions = find_strip_regions(laid, plan, machine, share);
   std::vector<std::size_t> order;
   while (!regions.empty() && (order = Order(laid, regions).run()).empty()) {
     regions.pop_back();
@@ -403,9 +428,12 @@ layout::LaidGraph strip_mine(const layout::LaidGraph& given, const isa::Machine&
 
 std::string name_without_strip(const std::string& name) {
   const std::size_t mark = name.rfind(strip_mark);
-  const bool number = mark != std::string::npos && mark + 1 < name.size() &&
-                      name.find_first_not_of("0123456789", mark + 1) == std::string::npos;
-  return number ? name.substr(0, mark) : name;
+  const std::size_t number = mark == std::string::npos || mark + 1 >= name.size() ? name.size()
+                             : name[mark + 1] == row_mark                         ? mark + 2
+                                                                                  : mark + 1;
+  const bool strip =
+      number < name.size() && name.find_first_not_of("0123456789", number) == std::string::npos;
+  return strip ? name.substr(0, mark) : name;
 }
 
 }  // namespace systole::lower

@@ -21,6 +21,12 @@ namespace systole::lower {
 
 [[nodiscard]] bool is_load(const layout::LaidGraph& laid, graph::NodeId node);
 
+// Whether the node works on a strip of rows between two products.
+[[nodiscard]] bool is_row_strip(const graph::Node& node);
+
+// A name of an input in HBM, for several strips of one operator: what one of them loads, the others use.
+[[nodiscard]] bool is_held(const layout::LaidGraph& laid, graph::TensorId tensor);
+
 // The name of a node without the number of its strip.
 [[nodiscard]] std::string name_without_strip(const std::string& name);
 

@@ -70,6 +70,14 @@ class Finder {
         }
       }
     }
+    for (const NodeId node : laid_.graph.nodes.ids()) {
+      if (std::optional<StripRegion> region = region_of_rows(node)) {
+        for (const NodeId inside : region->nodes) {
+          taken_[inside] = 1;
+        }
+        out.push_back(*std::move(region));
+      }
+    }
     return out;
   }
 
@@ -87,6 +95,7 @@ class Finder {
   struct Growth {
     std::set<NodeId> nodes;
     std::map<TensorId, int> axes;
+    bool between_products = false;  // vector work on values that stay in SBUF
   };
 
   [[nodiscard]] const graph::Shape& shape(TensorId tensor) const {
@@ -102,6 +111,20 @@ class Finder {
             std::holds_alternative<graph::Map>(op) || std::holds_alternative<graph::Reduce>(op) ||
             std::holds_alternative<graph::Convert>(op) ||
             (movement && laid_.mechanisms[node] == layout::Mechanism::alias));
+  }
+
+  // Whether the node works on what a product has made, in a kernel of its own.
+  [[nodiscard]] bool is_between_products(NodeId node) const {
+    const graph::Op& op = laid_.graph.nodes[node].op;
+    const graph::Op& host = laid_.graph.nodes[plan_.fusion.host[node]].op;
+    const bool vector_work =
+        std::holds_alternative<graph::Map>(host) || std::holds_alternative<graph::Reduce>(host);
+    const layout::Mechanism mechanism = laid_.mechanisms[node];
+    return taken_[node] == 0 && ((std::holds_alternative<graph::Map>(op) && vector_work) ||
+                                 (std::holds_alternative<graph::Reduce>(op) && vector_work &&
+                                  mechanism == layout::Mechanism::standard) ||
+                                 (std::holds_alternative<graph::Convert>(op) &&
+                                  mechanism == layout::Mechanism::array_transpose));
   }
 
   // Axes of the node's operands and result along the iterator of one of them; nothing if it does not reach the result.
@@ -153,7 +176,8 @@ class Finder {
     if (growth.nodes.contains(node)) {
       return true;
     }
-    if (!may_strip(node) || growth.nodes.size() >= largest_region) {
+    if (!(growth.between_products ? is_between_products(node) : may_strip(node)) ||
+        growth.nodes.size() >= largest_region) {
       return false;
     }
     const auto axes = axes_along(node, known, growth.axes.at(known));
@@ -186,9 +210,9 @@ class Finder {
 
   void follow(Growth& growth, TensorId tensor) const {
     const graph::Tensor& t = laid_.graph.tensors[tensor];
-    const bool passes =
-        t.kind == graph::TensorKind::intermediate &&
-        (spilled(tensor) || plan_.fusion.inlined[tensor] != 0 || aliases_spilled(tensor));
+    const bool passes = t.kind == graph::TensorKind::intermediate &&
+                        (growth.between_products || spilled(tensor) ||
+                         plan_.fusion.inlined[tensor] != 0 || aliases_spilled(tensor));
     if (!passes) {
       return;
     }
@@ -411,20 +435,30 @@ class Finder {
     return total;
   }
 
-  // Chooses the size of the strips and what is loaded once; returns the bytes that need not go through HBM.
-  [[nodiscard]] std::int64_t size(StripRegion& region) const {
+  // The least number of the iterator's elements that all windows can start at.
+  [[nodiscard]] std::optional<std::int64_t> step_of(const StripRegion& region) const {
     std::int64_t step = 1;
     for (const std::vector<TensorId>& side : {region.inputs, region.outputs}) {
       for (const TensorId tensor : side) {
         if (region.axes.at(tensor) >= 0) {
           const std::optional<std::int64_t> own = window_step(tensor, region.axes.at(tensor));
           if (!own) {
-            return 0;
+            return std::nullopt;
           }
           step = std::lcm(step, *own);
         }
       }
     }
+    return step;
+  }
+
+  // Chooses the size of the strips and what is loaded once; returns the bytes that need not go through HBM.
+  [[nodiscard]] std::int64_t size(StripRegion& region) const {
+    const std::optional<std::int64_t> windows = step_of(region);
+    if (!windows) {
+      return 0;
+    }
+    const std::int64_t step = *windows;
     std::int64_t whole = 0;  // read by every strip
     std::int64_t reloads = 0;
     std::vector<TensorId> pins;
@@ -512,6 +546,137 @@ class Finder {
       set_loads(*region);
     }
     return region;
+  }
+
+  // ---- between products
+
+  // A reduction inside the partitions and the maps around it, by blocks of partitions: the products before and after
+  // then work on other blocks at the same time.
+  [[nodiscard]] std::optional<StripRegion> region_of_rows(NodeId node) const {
+    const TensorId value = laid_.graph.nodes[node].inputs.front();
+    if (!std::holds_alternative<graph::Reduce>(laid_.graph.nodes[node].op) ||
+        !is_between_products(node)) {
+      return std::nullopt;
+    }
+    const layout::Layout& layout = laid_.layouts[value];
+    const int axis = layout.order.front();
+    if (layout.split == 0 || shape(value)[at(axis)] <= machine_.partitions) {
+      return std::nullopt;
+    }
+    Growth growth;
+    growth.between_products = true;
+    growth.axes[value] = axis;
+    if (!add(growth, node, value)) {
+      return std::nullopt;
+    }
+    follow(growth, value);
+    if (!close(growth)) {
+      return std::nullopt;
+    }
+    const std::int64_t extent = shape(value)[at(axis)];
+    std::optional<StripRegion> region = region_of(growth, extent);
+    if (!region || !joins_products(*region) || !size_rows(*region)) {
+      return std::nullopt;
+    }
+    Growth longer = growth;
+    std::optional<StripRegion> with_products =
+        add_products(longer, *region) ? region_of(longer, extent) : std::nullopt;
+    if (with_products && size_rows(*with_products)) {
+      region = std::move(with_products);
+    }
+    region->rows = true;
+    set_stages(*region);
+    set_held(*region);
+    return region;
+  }
+
+  [[nodiscard]] bool hosted_by_product(NodeId node) const {
+    const graph::Op& host = laid_.graph.nodes[plan_.fusion.host[node]].op;
+    return std::holds_alternative<graph::Contraction>(host) ||
+           std::holds_alternative<graph::Convolution>(host);
+  }
+
+  // Whether a product makes what enters, and another one reads what leaves.
+  [[nodiscard]] bool joins_products(const StripRegion& region) const {
+    const bool fed = std::ranges::any_of(region.inputs, [&](TensorId tensor) {
+      const graph::Tensor& t = laid_.graph.tensors[tensor];
+      return t.kind == graph::TensorKind::intermediate && region.axes.at(tensor) >= 0 &&
+             hosted_by_product(t.producer);
+    });
+    return fed && std::ranges::any_of(region.outputs, [&](TensorId tensor) {
+             return std::ranges::any_of(uses_[tensor], [&](const graph::Use& use) {
+               return !region.axes.contains(laid_.graph.nodes[use.node].output) &&
+                      hosted_by_product(use.node);
+             });
+           });
+  }
+
+  // Products of what leaves the region with small matrices from HBM, and what runs inside their kernels: all of them
+  // begin with the first strip. False: there are none, or the matrices are too large to be kept.
+  [[nodiscard]] bool add_products(Growth& growth, const StripRegion& region) const {
+    const std::int64_t room = resident_room(machine_, default_resident_share) / 3;
+    std::int64_t kept = 0;
+    std::set<TensorId> matrices;
+    for (const TensorId output : region.outputs) {
+      for (const graph::Use& use : uses_[output]) {
+        const graph::Node& n = laid_.graph.nodes[use.node];
+        if (!std::holds_alternative<graph::Contraction>(n.op) || taken_[use.node] != 0) {
+          continue;
+        }
+        const TensorId other = n.inputs[use.argument == 0 ? 1 : 0];
+        const auto axes = axes_along(use.node, output, growth.axes.at(output));
+        if (laid_.graph.tensors[other].kind == graph::TensorKind::intermediate || !axes ||
+            (*axes)[use.argument == 0 ? 1 : 0] >= 0) {
+          continue;
+        }
+        const std::int64_t bytes = resident_bytes(laid_, other, machine_);
+        if (kept + bytes <= room) {
+          kept += matrices.insert(other).second ? bytes : 0;
+          take(growth, use.node, output);
+        }
+      }
+    }
+    return !matrices.empty() && close(growth);
+  }
+
+  // A product and its followers.
+  void take(Growth& growth, NodeId node, TensorId known) const {
+    std::vector<NodeId> nodes{node};
+    const std::vector<NodeId>& followers = plan_.fusion.followers[node];
+    nodes.insert(nodes.end(), followers.begin(), followers.end());
+    for (const NodeId next : nodes) {
+      const graph::Node& n = laid_.graph.nodes[next];
+      const std::optional<std::vector<int>> axes = axes_along(next, known, growth.axes.at(known));
+      if (!axes) {
+        return;  // what follows reads the whole
+      }
+      growth.nodes.insert(next);
+      for (std::size_t i = 0; i < n.inputs.size(); ++i) {
+        growth.axes.try_emplace(n.inputs[i], (*axes)[i]);
+      }
+      growth.axes.try_emplace(n.output, axes->back());
+      known = n.output;
+    }
+  }
+
+  // Operands from HBM that all strips read.
+  void set_held(StripRegion& region) const {
+    std::ranges::copy_if(region.inputs, std::back_inserter(region.held), [&](TensorId input) {
+      return laid_.graph.tensors[input].kind != graph::TensorKind::intermediate &&
+             region.axes.at(input) < 0 && graph::elements(shape(input)) > 1;
+    });
+  }
+
+  // Strips of whole partition blocks, few of them.
+  [[nodiscard]] bool size_rows(StripRegion& region) const {
+    constexpr std::int64_t most = 8;
+    const std::optional<std::int64_t> step = step_of(region);
+    if (!step) {
+      return false;
+    }
+    const std::int64_t blocks = (region.extent + *step - 1) / *step;
+    region.strip = *step * ((blocks + most - 1) / most);
+    return region.strip < region.extent;
   }
 
   const layout::LaidGraph& laid_;

@@ -23,8 +23,10 @@ struct StripRegion {
   std::vector<graph::TensorId> pinned;  // inputs without the iterator to be loaded once
   std::vector<graph::TensorId>
       loaded;  // inputs with it whose strips are to be loaded once, a turn ahead (stage 0)
-  std::int64_t extent = 0;  // of the iterator
-  std::int64_t strip = 0;   // elements of it at a time
+  std::vector<graph::TensorId> held;  // inputs without it that the first strip loads for all
+  bool rows = false;                  // found between products
+  std::int64_t extent = 0;            // of the iterator
+  std::int64_t strip = 0;             // elements of it at a time
 };
 
 // Disjoint regions that pay, none for most graphs. plan: residency of the graph as it is. share: of SBUF, for residents.

@@ -8,6 +8,7 @@
 
 #include "compiler/layout/state.hpp"
 #include "compiler/lower/builder.hpp"
+#include "compiler/lower/hoist.hpp"
 #include "compiler/lower/kernels/map_chain.hpp"
 #include "compiler/lower/storage.hpp"
 #include "compiler/lower/strip.hpp"
@@ -120,7 +121,13 @@ TileProgram tile(const layout::LaidGraph& laid, const Residency& residency,
     builder.begin_source(source_name(laid, node), is_conversion(laid, node)
                                                       ? isa::SourceKind::conversion
                                                       : isa::SourceKind::operation);
+    const std::size_t first = builder.emitted().size();
     lower_group(builder, node);
+    const bool on_vector =
+        std::holds_alternative<graph::Map>(n.op) || std::holds_alternative<graph::Reduce>(n.op);
+    if (on_vector && is_row_strip(n)) {
+      hoist(builder.emitted(), first);
+    }
   }
   for (std::size_t i = 0; i < direct.size(); ++i) {
     if (!direct[i]) {
@@ -138,7 +145,7 @@ namespace {
 // Percent of SBUF for residents when strips are chosen: from the usual share down, by thirds.
 constexpr int least_strip_share = 15;
 // A larger program is lowered in one way only.
-constexpr std::size_t most_instructions_retried = 100000;
+constexpr std::size_t most_instructions_retried = 150000;
 
 Lowered lower_with(const layout::LaidGraph& laid, const isa::Machine& machine,
                    const isa::Machine& assumed, int share, bool fuse) {

@@ -18,10 +18,12 @@
 #include <algorithm>
 #include <optional>
 
+#include "compiler/lower/hoist.hpp"
 #include "compiler/lower/kernels/contraction_groups.hpp"
 #include "compiler/lower/kernels/contraction_integer.hpp"
 #include "compiler/lower/kernels/contraction_loader.hpp"
 #include "compiler/lower/pieces.hpp"
+#include "compiler/lower/strip.hpp"
 
 namespace systole::lower {
 namespace {
@@ -31,13 +33,17 @@ constexpr int digit_bytes = 12;
 
 class Kernel {
  public:
-  Kernel(Builder& builder, const Space& space, const Arithmetic& arithmetic)
+  // strips: of the moving operand's own label, if it is made strip by strip.
+  Kernel(Builder& builder, const Space& space, const Arithmetic& arithmetic,
+         std::vector<Span> strips)
       : builder_(builder),
         machine_(builder.machine()),
         space_(space),
         arithmetic_(arithmetic),
+        strips_(std::move(strips)),
         out_resident_(builder.is_resident(space.out.tensor)),
         gathers_(!out_resident_ && batch_is_innermost()),
+        prefetched_(task().prefetched),
         blocking_(choose_blocking(task())),
         grouping_(space_, machine_, blocking_, out_resident_, static_cast<int>(passes())),
         stationary_(builder, space_, space_.stationary, arithmetic.dtype,
@@ -50,8 +56,10 @@ class Kernel {
       run_gathered();
       return;
     }
-    std::vector<Ranges> blocks;
-    for (const Ranges& batch : cut(space_.all(), space_.batch, 1)) {
+    std::vector<Ranges> blocks = blocks_by_strips();
+    strip_blocks_ = blocks.empty() ? 0 : strips_.size();
+    for (const Ranges& batch :
+         blocks.empty() ? cut(space_.all(), space_.batch, 1) : std::vector<Ranges>()) {
       for (const Ranges& columns : cut(batch, space_.n, blocking_.n)) {
         for (const Ranges& block : cut(columns, space_.m, blocking_.m)) {
           blocks.push_back(block);
@@ -62,6 +70,28 @@ class Kernel {
   }
 
  private:
+  // Of a moving operand that is made strip by strip, the first rows of the result take one strip after the other, so that
+  // work begins with the first one; by the time of the other rows all are there. Empty: not so.
+  [[nodiscard]] std::vector<Ranges> blocks_by_strips() const {
+    const std::int64_t m = space_.extent(space_.m);
+    const bool whole =
+        blocking_.n >= space_.extent(space_.n) &&
+        blocking_.k_steps >= static_cast<std::int64_t>(grouping_.steps_of(space_.all()).size());
+    if (strips_.size() < 2 || !prefetched_ || !whole || passes() > 1) {
+      return {};
+    }
+    const std::int64_t group = blocking_.m_tiles * machine_.array_columns;
+    const std::int64_t half = (m / 2 + group - 1) / group * group;
+    const std::vector<Ranges> rows = cut(space_.all(), space_.m, std::min(half, blocking_.m));
+    std::vector<Ranges> blocks;
+    for (const Span& strip : strips_) {
+      blocks.push_back(rows.front());
+      blocks.back()[static_cast<std::size_t>(space_.n.front())] = strip;
+    }
+    blocks.insert(blocks.end(), rows.begin() + 1, rows.end());
+    return blocks;
+  }
+
   [[nodiscard]] BlockingTask task() const {
     const std::int64_t room = builder_.staging_bytes() - (gathers_ ? 2 * gathering_bytes() : 0);
     BlockingTask task{space_, machine_, room, 1, true, {}, {}};
@@ -84,7 +114,7 @@ class Kernel {
       if (!builder_.is_stored(tensor)) {
         tensor = graph.nodes[graph.tensors[tensor].producer].inputs[0];
       }
-      return builder_.is_resident(tensor) ||
+      return builder_.is_resident(tensor) || is_held(builder_.laid(), tensor) ||
              graph.tensors[tensor].kind != graph::TensorKind::intermediate;
     };
     task.prefetched =
@@ -146,9 +176,13 @@ class Kernel {
         later = grouping_.groups_of(blocks[b + 1]);
       }
       partial_.assign(groups.front().block_tiles * groups.front().spans, {});
+      const std::size_t begin = builder_.emitted().size();
       for (std::size_t g = 0; g < groups.size(); ++g) {
         const Group* next = g + 1 < groups.size() ? &groups[g + 1] : nullptr;
         run_group(groups[g], next == nullptr && !later.empty() ? &later.front() : next);
+      }
+      if (b < strip_blocks_) {
+        hoist(builder_.emitted(), begin);
       }
       groups = std::move(later);
     }
@@ -245,12 +279,13 @@ class Kernel {
             builder_.psum(static_cast<int>(tiles[t].partitions.extent), extents_of(box), "sums"));
       }
     }
-    for (std::size_t k = 0; k < steps.size(); ++k) {
+    const std::size_t together = steps.size() - staggered_steps(group);
+    const auto multiply = [&](std::size_t k, std::size_t first, std::size_t last) {
       std::vector<Tile> moving;
       for (const Ranges& box : columns) {
         moving.push_back(addressable(moving_.get(steps[k].rows, with_k(box, steps[k]), space_.n)));
       }
-      for (std::size_t t = 0; t < tiles.size(); ++t) {
+      for (std::size_t t = first; t < last; ++t) {
         builder_.load_stationary(addressable(stationary_.get(
                                      steps[k].rows, with_k(tiles[t].box, steps[k]), space_.m_rows)),
                                  0);
@@ -258,11 +293,28 @@ class Kernel {
           builder_.multiply(moving[c], sums[t][c], k > 0);
         }
       }
-      if (next != nullptr && !all_banks) {
+      if (next != nullptr && !all_banks && first == 0) {
         prepare(*next, k, steps.size());
+      }
+    };
+    for (std::size_t k = 0; k < together; ++k) {
+      multiply(k, 0, tiles.size());
+    }
+    for (std::size_t t = 0; t < tiles.size(); ++t) {
+      for (std::size_t k = together; k < steps.size(); ++k) {
+        multiply(k, t, t + 1);
       }
     }
     return sums;
+  }
+
+  // The last steps of a product's last group are taken tile by tile, so that what follows can begin with the first tile;
+  // where operands only arrive during the product, all tiles wait for the last of them anyway.
+  [[nodiscard]] std::size_t staggered_steps(const Group& group) const {
+    const bool ends = group.turn.last && group.first_tile + group.tiles.size() == group.block_tiles;
+    return ends && prefetched_ && !blocking_.bound_by_loads && group.tiles.size() > 1
+               ? group.steps.size() / 2
+               : 0;
   }
 
   [[nodiscard]] Ranges with_k(const Ranges& box, const Step& step) const {
@@ -367,11 +419,14 @@ class Kernel {
   const isa::Machine& machine_;
   const Space& space_;
   Arithmetic arithmetic_;
+  std::vector<Span> strips_;
+  std::size_t strip_blocks_ = 0;  // the first blocks, one for each strip
   bool out_resident_;
   bool gathers_;  // several batches into one tile of the result
   Ranges gathered_box_;
   Span gathered_partitions_;
   std::optional<Tile> gathered_;
+  bool prefetched_;  // the operands can have been loaded before the product begins
   Blocking blocking_;
   Grouping grouping_;
   Loader stationary_, moving_;
@@ -409,14 +464,39 @@ Arithmetic arithmetic_of(const Builder& builder, const Space& space) {
   return arithmetic;
 }
 
+// The parts of the operand's only label of its own, if it is put together from parts along it.
+std::vector<Span> strips_of(const layout::LaidGraph& laid, const Space& space,
+                            const std::vector<int>& labels) {
+  const graph::Tensor& moving = laid.graph.tensors[space.moving.tensor];
+  std::vector<Span> out;
+  if (moving.kind != graph::TensorKind::intermediate || space.n.size() != 1 ||
+      space.extent(space.batch) > 1 ||
+      laid.mechanisms[moving.producer] != layout::Mechanism::alias) {
+    return out;
+  }
+  const graph::Node& maker = laid.graph.nodes[moving.producer];
+  const auto* concat = std::get_if<graph::Concat>(&maker.op);
+  if (concat == nullptr || labels[static_cast<std::size_t>(concat->axis)] != space.n.front()) {
+    return out;
+  }
+  std::int64_t begin = 0;
+  for (const graph::TensorId part : maker.inputs) {
+    const std::int64_t extent =
+        laid.graph.tensors[part].shape[static_cast<std::size_t>(concat->axis)];
+    out.push_back({begin, extent});
+    begin += extent;
+  }
+  return out;
+}
+
 }  // namespace
 
 void lower_contraction(Builder& builder, graph::NodeId id) {
   const layout::LaidGraph& laid = builder.laid();
   const graph::Node& node = laid.graph.nodes[id];
   const auto& op = std::get<graph::Contraction>(node.op);
-  const Space space =
-      space_of(laid, node, op, laid.mechanisms[id] == layout::Mechanism::lhs_stationary);
+  const bool lhs_stationary = laid.mechanisms[id] == layout::Mechanism::lhs_stationary;
+  const Space space = space_of(laid, node, op, lhs_stationary);
   if (graph::elements(laid.graph.tensors[node.output].shape) == 0) {
     return;
   }
@@ -424,7 +504,9 @@ void lower_contraction(Builder& builder, graph::NodeId id) {
     write_zeros(builder, space);  // a sum over nothing
     return;
   }
-  Kernel(builder, space, arithmetic_of(builder, space)).run();
+  Kernel(builder, space, arithmetic_of(builder, space),
+         strips_of(laid, space, lhs_stationary ? op.rhs : op.lhs))
+      .run();
 }
 
 }  // namespace systole::lower

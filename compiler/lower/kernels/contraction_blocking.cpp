@@ -81,7 +81,7 @@ class Search {
     blocking.moving = task_.moving;
     group(blocking);
     const std::int64_t memory = room(blocking);
-    const std::int64_t time = estimate(blocking);
+    const std::int64_t time = estimate(blocking);  // fills bound_by_loads in
     const bool fits = memory <= task_.budget;
     // Until something fits, the smallest is kept: the allocator has the last word on it.
     if (fits ? (!best_fits_ || time < best_time_) : (!best_fits_ && memory < best_memory_)) {
@@ -195,7 +195,7 @@ class Search {
     return stationary + (b.moving.turned ? moving_loads(b) * parts(n_, rows) * steps_ : 0);
   }
 
-  [[nodiscard]] std::int64_t estimate(const Blocking& b) const {
+  [[nodiscard]] std::int64_t estimate(Blocking& b) const {
     const std::int64_t m_tiles = parts(m_, task_.machine.array_columns);
     const std::int64_t n_tiles = parts(n_, task_.machine.moving_max);
     const std::int64_t pass = task_.f32 ? 4 : 1;
@@ -227,11 +227,17 @@ class Search {
                                      std::min<std::int64_t>(n_, task_.machine.moving_max) * pass *
                                      ticks_per_column;
     const std::int64_t dma = stationary + moving + out;
+    b.bound_by_loads = dma > tensor;
     const std::int64_t wait =
         task_.prefetched ? 0 : std::max<std::int64_t>(0, first_load - first_group);
     const std::int64_t fed = tensor + wait;
+    // All of a moving operand that stays is wanted by the first block of rows. Some of it has been loaded ahead.
+    const std::int64_t ahead =
+        task_.prefetched ? task_.machine.sbuf_bytes / 8 * task_.machine.partitions / bytes_per_tick
+                         : 0;
+    const std::int64_t burst = std::max<std::int64_t>(0, moving - ahead - tensor / parts(m_, b.m));
     const std::int64_t longest = std::max({fed, vector, dma});
-    return longest + (fed + vector + dma - longest) / friction_share;
+    return longest + (fed + vector + dma - longest + burst) / friction_share;
   }
 
   const BlockingTask& task_;

@@ -30,6 +30,7 @@ struct Blocking {
   std::int64_t first_m_tiles =
       1;  // of the very first group: more work for the first operands that arrive
   Streamed stationary, moving;
+  bool bound_by_loads = false;  // loading operands takes longer than multiplying them
 };
 
 struct BlockingTask {

@@ -55,10 +55,10 @@ class Grouping {
 
   [[nodiscard]] std::vector<Group> groups_of(const Ranges& block);
   [[nodiscard]] std::vector<RowTile> row_tiles(const Ranges& block) const;
+  [[nodiscard]] std::vector<Step> steps_of(const Ranges& batch) const;
 
  private:
   void cut_run(const Ranges& run, std::vector<RowTile>& tiles) const;
-  [[nodiscard]] std::vector<Step> steps_of(const Ranges& batch) const;
   [[nodiscard]] std::size_t next_size();
 
   const Space& space_;

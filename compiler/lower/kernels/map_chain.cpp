@@ -18,6 +18,55 @@ bool is_exact_reciprocal(float value) {
   return std::abs(std::frexp(value, &exponent)) == 0.5F && std::isfinite(1.0F / value);
 }
 
+std::optional<AluOp> pair_of(MapFunction function) {
+  return function == MapFunction::add        ? std::optional(AluOp::add)
+         : function == MapFunction::subtract ? std::optional(AluOp::subtract)
+         : function == MapFunction::multiply ? std::optional(AluOp::multiply)
+                                             : std::nullopt;
+}
+
+// The piece of `other` that lies in it as `piece` lies in `whole`; both tiles have the same extents. Nothing if `piece`
+// is no box of whole's dims, in their order.
+std::optional<Tile> same_part(const Tile& whole, const isa::Access& piece, const Tile& other) {
+  const std::int64_t size = isa::size_of(whole.dtype);
+  std::int64_t rest = (piece.offset - whole.offset) / size;
+  if (other.dims.size() != whole.dims.size() || piece.dtype != whole.dtype || rest < 0 ||
+      !std::ranges::is_sorted(whole.dims, std::ranges::greater(), &isa::Dim::stride)) {
+    return std::nullopt;
+  }
+  std::vector<std::int64_t> begins;
+  for (const isa::Dim& dim : whole.dims) {
+    const bool moves = dim.extent > 1 && dim.stride > 0;
+    begins.push_back(moves ? rest / dim.stride : 0);
+    rest -= begins.back() * (moves ? dim.stride : 0);
+  }
+  Tile out = slice_partitions(other, piece.partition - whole.partition, piece.partitions);
+  std::vector<isa::Dim> left;  // dims of the piece that are not found yet, innermost last
+  for (int d = 0; d < piece.rank; ++d) {
+    const auto& dim = piece.dims[static_cast<std::size_t>(d)];
+    if (dim.extent > 1) {
+      left.push_back(make_dim(dim.stride, dim.extent));
+    }
+  }
+  for (std::size_t d = whole.dims.size(); d-- > 0;) {
+    const isa::Dim& own = whole.dims[d];
+    std::int64_t count = 1;
+    if (!left.empty() && own.extent > 1 && left.back().stride == own.stride) {
+      const isa::Dim dim = left.back();
+      left.pop_back();
+      count = std::min(dim.extent, own.extent);
+      if (begins[d] + count > own.extent || dim.extent % count != 0) {
+        return std::nullopt;
+      }
+      if (dim.extent > count) {
+        left.push_back(make_dim(own.stride * count, dim.extent / count));
+      }
+    }
+    out = slice(out, static_cast<int>(d), begins[d], count);
+  }
+  return left.empty() && rest == 0 ? std::optional(out) : std::nullopt;
+}
+
 // One element per partition, for the partitions [first, first + count) of the tile that it was made for.
 isa::Scalar part_of(const ScalarOperand& operand, int first, int count,
                     std::vector<BufferId>& buffers) {
@@ -219,9 +268,33 @@ isa::DType MapChain::handover_type() const {
   return group == 0 ? value_type_ : steps_[group - 1].dtype;
 }
 
+// The exponent of a root of few numbers: as a power it takes Vector no longer than Scalar takes to change its table.
+std::optional<float> MapChain::power_of(const Group& group, const isa::Access& in) {
+  constexpr std::int64_t few = 64;
+  if (!group.function || group.scale || (group.bias && group.bias->per_partition) ||
+      isa::free_elements(in) > few) {
+    return std::nullopt;
+  }
+  return *group.function == isa::Function::rsqrt  ? std::optional(-0.5F)
+         : *group.function == isa::Function::sqrt ? std::optional(0.5F)
+                                                  : std::nullopt;
+}
+
 isa::Operation MapChain::operation_of(const Group& group, const isa::Access& in,
                                       const isa::Access& out, int first_partition,
                                       std::vector<BufferId>& buffers, bool activation) const {
+  if (const std::optional<float> exponent = power_of(group, in); exponent && !activation) {
+    isa::TensorScalar op;
+    op.in = in;
+    op.out = out;
+    op.op0 = group.bias ? AluOp::add : AluOp::power;
+    op.s0.value = group.bias ? group.bias->value : *exponent;
+    if (group.bias) {
+      op.op1 = AluOp::power;
+      op.s1.value = *exponent;
+    }
+    return op;
+  }
   const bool plain_relu = group.function == isa::Function::relu && !group.scale && !group.bias;
   if (activation || (group.function && !plain_relu)) {
     isa::Activation op;
@@ -271,8 +344,7 @@ bool MapChain::emit_summing(const Group& group, const Tile& out, const Tile& in,
     return false;
   }
   std::vector<BufferId> buffers{in.buffer, out.buffer};
-  auto op =
-      operation_of(group, access(in), access(out), 0, buffers, true).get<isa::Activation>();
+  auto op = operation_of(group, access(in), access(out), 0, buffers, true).get<isa::Activation>();
   op.with_reduce = true;
   op.reduce = access(sum);
   buffers.push_back(sum.buffer);
@@ -392,7 +464,10 @@ bool MapChain::absorb(const MapChunk& chunk, const Tile& value, std::size_t firs
   }
   const std::size_t before = emitted.size();
   const Group group = group_at(0, chunk);
-  if (group.end == 0 || steps_[group.end - 1].dtype != value.dtype) {
+  if (group.end == 0) {
+    return absorb_pair(chunk, value, copies);
+  }
+  if (steps_[group.end - 1].dtype != value.dtype) {
     return false;
   }
   // Operands of the group that have been loaded just now come before the copies.
@@ -409,6 +484,51 @@ bool MapChain::absorb(const MapChunk& chunk, const Tile& value, std::size_t firs
     item.any_engine = !activation;
   }
   absorbed_ = group.end;
+  return true;
+}
+
+// The first step's other operand is a tile: out of PSUM the two take no longer than the copy alone.
+bool MapChain::absorb_pair(const MapChunk& chunk, const Tile& value,
+                           const std::vector<std::size_t>& copies) {
+  Step& step = steps_.front();
+  const std::optional<AluOp> op = pair_of(step.op.function);
+  if (!op || step.through < 0 || step.readers.size() != 2 || !isa::is_float(step.dtype) ||
+      step.dtype != value.dtype) {
+    return false;
+  }
+  std::vector<TileInstruction>& emitted = b_.emitted();
+  const std::size_t before = emitted.size();
+  const MapInput other = step.readers[static_cast<std::size_t>(1 - step.through)]->read(chunk);
+  if (other.form != MapInput::Form::tile || !isa::is_float(other.dtype)) {
+    return false;
+  }
+  std::vector<Tile> parts;
+  for (const std::size_t i : copies) {
+    const auto& copy = emitted[i].instruction.operation.get<isa::Copy>();
+    const std::optional<Tile> part = same_part(value, copy.out, other.tile);
+    if (copy.in.space != isa::Space::psum || !part || !fits_access(b_.machine(), *part)) {
+      return false;
+    }
+    parts.push_back(*part);
+  }
+  const auto at = [&](std::size_t i) { return emitted.begin() + static_cast<std::ptrdiff_t>(i); };
+  const std::size_t loads = emitted.size() - before;
+  std::rotate(at(copies.front()), at(before), emitted.end());
+  for (std::size_t c = 0; c < copies.size(); ++c) {
+    TileInstruction& item = emitted[copies[c] + loads];
+    const auto copy = item.instruction.operation.get<isa::Copy>();
+    isa::TensorTensor pair{copy.in, access(parts[c]), copy.out, *op};
+    std::vector<BufferId> buffers{item.buffers[0], parts[c].buffer, item.buffers[1]};
+    if (step.through == 1) {
+      std::swap(pair.a, pair.b);
+      std::swap(buffers[0], buffers[1]);
+    }
+    item.instruction.operation = pair;
+    item.instruction.engine = isa::Engine::vector;
+    item.buffers = std::move(buffers);
+    item.any_engine = false;
+  }
+  absorbed_ = 1;
   return true;
 }
 

@@ -68,6 +68,9 @@ class MapChain {
   [[nodiscard]] bool emit_summing(const Group& group, const Tile& out, const Tile& in,
                                   const Tile& sum);
   [[nodiscard]] ScalarOperand negated(const ScalarOperand& operand);
+  [[nodiscard]] static std::optional<float> power_of(const Group& group, const isa::Access& in);
+  [[nodiscard]] bool absorb_pair(const MapChunk& chunk, const Tile& value,
+                                 const std::vector<std::size_t>& copies);
   [[nodiscard]] isa::Operation operation_of(const Group& group, const isa::Access& in,
                                             const isa::Access& out, int first_partition,
                                             std::vector<BufferId>& buffers,

@@ -131,13 +131,22 @@ Tile MapReader::fetch(const MapChunk& chunk) {
   for (std::size_t i = 0; i < free.size(); ++i) {
     add(input_.free_axes[i], free[i]);
   }
-  const Tile tile = builder_.scratch(count, extents, input_.dtype,
-                                     builder_.laid().graph.tensors[input_.tensor].name);
+  const auto room = [&] {
+    return builder_.scratch(count, extents, input_.dtype,
+                            builder_.laid().graph.tensors[input_.tensor].name);
+  };
   if (across_ == Across::none) {
     walk.partitions = {{-1, 1, count}};
-    builder_.load(tile, input_.tensor, walk);
-    return tile;
+    std::vector<std::int64_t> piece = walk.begin;
+    piece.insert(piece.end(), extents.begin(), extents.end());
+    piece.insert(piece.end(), {count, -1});
+    return builder_.held(input_.tensor, std::move(piece), [&] {
+      const Tile tile = room();
+      builder_.load(tile, input_.tensor, walk);
+      return tile;
+    });
   }
+  const Tile tile = room();
   std::vector<int> own;
   for (const int axis : output_.partition_axes) {
     own.push_back(own_axis(axis));

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 
 #include "compiler/lower/stages.hpp"
 #include "isa/base/random.hpp"
@@ -136,6 +137,38 @@ TEST_CASE("a residual sum follows on the piece; nothing in between is stored") {
     scratch_tensors += tensor.role == isa::Role::scratch ? 1 : 0;
   }
   CHECK(scratch_tensors == 0);
+}
+
+TEST_CASE(
+    "a sum with a row takes the place of the copies out of PSUM, a root of few numbers is a "
+    "power") {
+  const layout::Layout rows{{0, 1}, 1, 0};
+  const layout::Layout columns{{1, 0}, 1, 0};
+  const layout::Layout numbers{{0, 1}, 1, 0};
+  for (const auto& [m, n, k] :
+       {std::array<std::int64_t, 3>{150, 700, 40}, {30, 33, 9}, {129, 20, 100}}) {
+    Laid test;
+    const TensorId x = test.input("x", {m, k}, columns);
+    const TensorId w = test.constant("w", {k, n}, rows);
+    const TensorId row = test.constant("row", {n}, {{0}, 0, 0});
+    const graph::Contraction op{{0, 2}, {2, 1}, {0, 1}};
+    TensorId y = test.node(op, {x, w}, rows, layout::Mechanism::lhs_stationary);
+    y = test.node(Map{MapFunction::subtract}, {row, y}, rows);
+    y = test.node(Map{MapFunction::square}, {y}, rows);
+    y = test.node(graph::Reduce{graph::ReduceFunction::sum, {1}, true}, {y}, numbers);
+    y = test.node(Map{MapFunction::sqrt}, {y}, numbers);
+    test.output(y);
+    expect_right(test, {1e-3, 1e-4});
+    const lower::TileProgram program = tiles(test.laid, isa::read_machine("trn1"));
+    CHECK(std::ranges::none_of(program.instructions, [](const lower::TileInstruction& item) {
+      const auto* copied = item.instruction.operation.get_if<isa::Copy>();
+      return copied != nullptr && copied->in.space == isa::Space::psum;
+    }));
+    CHECK(std::ranges::none_of(program.instructions, [](const lower::TileInstruction& item) {
+      const auto* activation = item.instruction.operation.get_if<isa::Activation>();
+      return activation != nullptr && activation->function == isa::Function::sqrt;
+    }));
+  }
 }
 
 TEST_CASE("chains of every kind of step give the reference's values") {

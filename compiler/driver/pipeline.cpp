@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <filesystem>
 #include <set>
 
 #include "compiler/frontend/model.hpp"
@@ -111,25 +110,10 @@ Model canonical_model(graph::Graph graph) {
   return model;
 }
 
-namespace {
-
-// A machine of one's own takes the prices of the one that ships with its generation.
-std::string analytic_prices(const isa::Machine& machine) {
-  namespace fs = std::filesystem;
-  const fs::path folder = fs::path(isa::find_machine_file("trn1")).parent_path() / "costs";
-  std::error_code error;
-  if (fs::is_regular_file(folder / (machine.name + ".analytic.yaml"), error)) {
-    return machine.name + ".analytic";
-  }
-  return machine.generation == isa::Generation::v3 ? "trn2.analytic" : "trn1.analytic";
-}
-
-}  // namespace
-
 Target load_target(const TargetOptions& options) {
   Target target;
   target.machine = isa::read_machine(options.machine);
-  target.cost_file = options.costs.empty() ? analytic_prices(target.machine) : options.costs;
+  target.cost_file = options.costs.empty() ? layout::analytic_costs(target.machine) : options.costs;
   target.costs = layout::read_cost_model(target.cost_file);
   if (options.costs.empty()) {
     target.costs.machine = target.machine.name;

@@ -91,6 +91,12 @@ const FeatureEntry& entry(Feature feature) {
   return feature_entries[static_cast<std::size_t>(feature)];
 }
 
+namespace fs = std::filesystem;
+
+fs::path cost_file_beside(const std::string& machine_file, const std::string& name) {
+  return fs::path(machine_file).parent_path() / "costs" / (name + ".yaml");
+}
+
 bool is_path(const std::string& name) {
   return name.find('/') != std::string::npos || name.ends_with(".yaml");
 }
@@ -130,19 +136,26 @@ void set_coefficient(CostModel& model, Feature feature, double value) {
 }
 
 std::string find_cost_file(const std::string& name_or_file) {
-  namespace fs = std::filesystem;
   if (is_path(name_or_file)) {
     return name_or_file;
   }
   const std::string machine = name_or_file.substr(0, name_or_file.find('.'));
-  const fs::path folder = fs::path(isa::find_machine_file(machine)).parent_path() / "costs";
-  const fs::path file = folder / (name_or_file + ".yaml");
+  const fs::path file = cost_file_beside(isa::find_machine_file(machine), name_or_file);
   std::error_code error;
   if (!fs::is_regular_file(file, error)) {
     throw Error("costs", "\"" + name_or_file + "\" is unknown",
                 "give a file, or a name such as " + machine + ".analytic");
   }
   return file.string();
+}
+
+std::string analytic_costs(const isa::Machine& machine) {
+  const std::string shipped = machine.generation == isa::Generation::v3 ? "trn2" : "trn1";
+  const std::string own = machine.name + ".analytic";
+  std::error_code error;
+  return fs::is_regular_file(cost_file_beside(isa::find_machine_file(shipped), own), error)
+             ? own
+             : shipped + ".analytic";
 }
 
 CostModel read_cost_model(const std::string& name_or_file) {

@@ -64,6 +64,9 @@ void set_coefficient(CostModel& model, Feature feature, double value);
 // slash or ending in .yaml is a file. Throws Error naming file, line and key.
 [[nodiscard]] CostModel read_cost_model(const std::string& name_or_file);
 [[nodiscard]] std::string find_cost_file(const std::string& name_or_file);
+// Name of the prices that the machine has unless others are chosen: its own analytic ones, or those that ship with its
+// generation for a machine under a name of its own.
+[[nodiscard]] std::string analytic_costs(const isa::Machine& machine);
 // As a file that reads back to an equal model, every key with unit and meaning.
 [[nodiscard]] std::string print_cost_model(const CostModel& model);
 

@@ -28,7 +28,7 @@ constexpr double cells_per_entry = 40;  // of equal time
 constexpr std::int64_t first_entries =
     1'000'000;  // of sparse elimination in a round; doubled every round
 constexpr ConflictLimits last_resort{1'000'000, std::numeric_limits<std::int64_t>::max()};
-constexpr double worth_search = 1e7;        // cells of a plan
+constexpr double worth_search = 5e7;        // cells of a plan
 constexpr double cells_per_conflict = 4e3;  // of equal time
 constexpr std::size_t few = 8;  // different positive costs: the sign of a combinatorial core
 

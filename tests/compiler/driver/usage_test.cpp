@@ -28,6 +28,16 @@ steps:
 outputs: [y]
 )";
 
+// The text of a shipped machine file with one value changed.
+std::string machine_with(const std::string& machine, const std::string& key,
+                         const std::string& value) {
+  std::string text = read_text(std::string(SYSTOLE_SOURCE_DIR) + "/configs/" + machine + ".yaml");
+  const std::size_t at = text.find(key + ":");
+  REQUIRE(at != std::string::npos);
+  text.replace(at, text.find('\n', at) - at, key + ": " + value);
+  return text;
+}
+
 }  // namespace
 
 TEST_CASE("compare runs the embedded default and prints one row per strategy with checked values") {
@@ -189,11 +199,7 @@ TEST_CASE(
   write_text(folder.file("twice.yaml"), text);
   expect_mistake(run_systole("run " + folder.file("twice.yaml") + " --weights random:1"),
                  "named 'y'");
-  std::string machine = read_text(std::string(SYSTOLE_SOURCE_DIR) + "/configs/toy.yaml");
-  const std::size_t at = machine.find("hbm_bytes:");
-  REQUIRE(at != std::string::npos);
-  machine.replace(at, machine.find('\n', at) - at, "hbm_bytes: 64");
-  write_text(folder.file("small.yaml"), machine);
+  write_text(folder.file("small.yaml"), machine_with("toy", "hbm_bytes", "64"));
   write_text(folder.file("tiny.yaml"), tiny);
   expect_mistake(run_systole("compile " + folder.file("tiny.yaml") +
                              " --weights random:1 --machine " + folder.file("small.yaml")),
@@ -202,11 +208,7 @@ TEST_CASE(
 
 TEST_CASE("a machine under a name of its own takes the prices of its generation") {
   const Folder folder;
-  std::string machine = read_text(std::string(SYSTOLE_SOURCE_DIR) + "/configs/trn2.yaml");
-  const std::size_t at = machine.find("name: trn2");
-  REQUIRE(at != std::string::npos);
-  machine.replace(at, 10, "name: mine");
-  write_text(folder.file("mine.yaml"), machine);
+  write_text(folder.file("mine.yaml"), machine_with("trn2", "name", "mine"));
   const Run run = run_systole("compare --strategies greedy --machine " + folder.file("mine.yaml"));
   CHECK(run.code == 0);
   CHECK(run.out.find("machine mine  costs trn2.analytic") != std::string::npos);
@@ -214,11 +216,7 @@ TEST_CASE("a machine under a name of its own takes the prices of its generation"
 
 TEST_CASE("an array that leaves partitions out is refused by the compiler") {
   const Folder folder;
-  std::string machine = read_text(std::string(SYSTOLE_SOURCE_DIR) + "/configs/toy.yaml");
-  const std::size_t at = machine.find("array_rows:");
-  REQUIRE(at != std::string::npos);
-  machine.replace(at, machine.find('\n', at) - at, "array_rows: 4");
-  write_text(folder.file("narrow.yaml"), machine);
+  write_text(folder.file("narrow.yaml"), machine_with("toy", "array_rows", "4"));
   write_text(folder.file("tiny.yaml"), tiny);
   expect_mistake(run_systole("compile " + folder.file("tiny.yaml") +
                              " --weights random:1 --machine " + folder.file("narrow.yaml")),

@@ -46,13 +46,13 @@ std::string stage_text(const std::string& stage, const Compiled& compiled) {
   if (stage == "plan") {
     return lower::to_text(compiled.residency, compiled.stripped);
   }
-  if (stage == "tile") {
-    return lower::to_text(compiled.tiles);
+  if (stage != "tile" && stage != "allocate") {
+    return isa::print(compiled.program);
   }
-  if (stage == "allocate") {
-    return lower::to_text(compiled.allocation, compiled.tiles);
-  }
-  return isa::print(compiled.program);
+  lower::TileProgram tiles =
+      lower::tile(compiled.stripped, compiled.residency, compiled.planned_for);
+  tiles.name = compiled.program.name;
+  return stage == "tile" ? lower::to_text(tiles) : lower::to_text(compiled.allocation, tiles);
 }
 
 }  // namespace

@@ -97,7 +97,7 @@ void compile_and_run(Measured& row, const Setting& setting, const MeasureOptions
   row.compile_seconds = watch.seconds();
   row.conversions = layout::conversions(compiled.laid);
   add_prices(row, compiled.laid);
-  row.hbm_bytes = compiled.hbm_bytes;
+  row.hbm_bytes = compiled.hbm_peak;
   row.sbuf_peak = compiled.allocation.sbuf_peak;
   row.sources = compiled.program.sources;
   row.program = isa::checksum(isa::encode(compiled.program));

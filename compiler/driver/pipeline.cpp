@@ -8,7 +8,6 @@
 #include "compiler/frontend/model.hpp"
 #include "compiler/frontend/npy.hpp"
 #include "compiler/layout/apply.hpp"
-#include "compiler/lower/hbm.hpp"
 #include "compiler/passes/passes.hpp"
 #include "isa/base/error.hpp"
 #include "isa/verify.hpp"
@@ -75,13 +74,13 @@ void expect_distinct_names(const graph::Graph& graph) {
 }
 
 // Every tensor has its own place in HBM.
-void expect_room_in_hbm(const lower::TileProgram& tiles, const isa::Machine& machine) {
+void expect_room_in_hbm(const isa::Program& program, const isa::Machine& machine) {
   std::int64_t bytes = 0;
-  for (const isa::HbmTensor& tensor : tiles.tensors) {
+  for (const isa::HbmTensor& tensor : program.tensors) {
     bytes += isa::storage_bytes(tensor);
   }
   if (bytes > machine.hbm_bytes) {
-    throw Error(tiles.name,
+    throw Error(program.name,
                 fmt::format("its tensors take {} bytes, {} has {} bytes of HBM", bytes,
                             machine.name, machine.hbm_bytes),
                 "use a smaller model, a machine with more memory, or run --timing-only");
@@ -189,9 +188,8 @@ Compiled compile_assignment(const Model& model, const Target& target,
   Compiled out;
   out.laid = layout::apply(model.graph, statement, assignment);
   static_cast<lower::Lowered&>(out) = lower::lower_stages(out.laid, target.machine);
-  out.tiles.name = out.program.name = model.name;
-  expect_room_in_hbm(out.tiles, target.machine);
-  out.hbm_bytes = lower::hbm_peak(out.tiles);
+  out.program.name = model.name;
+  expect_room_in_hbm(out.program, target.machine);
   const auto faults = isa::verify(out.program, target.machine);
   check(faults.empty(),
         faults.empty() ? "" : "our program: " + isa::describe(faults.front(), out.program));

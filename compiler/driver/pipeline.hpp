@@ -53,7 +53,6 @@ solver::Assignment select_layouts(const layout::Statement& statement, const std:
 // apply, lower, verify: the program of an assignment. Aborts if our own verifier refuses our own program.
 struct Compiled : lower::Lowered {
   layout::LaidGraph laid;  // what reports count; what is lowered may be in strips
-  std::int64_t hbm_bytes = 0;  // that hold something at the same time
 };
 Compiled compile_assignment(const Model& model, const Target& target,
                             const layout::Statement& statement,

@@ -1,11 +1,11 @@
 // From one sequential order to five instruction streams and the DMA rings.
 //
 // schedule_order chooses an order of all instructions and their engines; then one walk over that
-// order. Each instruction goes to the end of its engine's stream; what it must wait for comes from
-// schedule_dependences, the semaphores for it from schedule_sync. Every stream keeps the chosen
-// order, and every wait is for something earlier in it, so the program cannot deadlock, and it is
-// free of races because every dependence is either inside one engine or covered by a chain of
-// waits.
+// order. Each instruction goes to the end of its engine's stream; what it must wait for is what
+// schedule_precedence puts before it, the semaphores for it come from schedule_sync. Every stream
+// keeps the chosen order, and every wait is for something earlier in it, so the program cannot
+// deadlock, and it is free of races because every dependence is either inside one engine or covered
+// by a chain of waits.
 //
 // Who triggers a transfer: a trigger whose operands are not ready blocks the stream it stands in.
 // Loads (from HBM) go to Sync, which does nothing else, so they run ahead of the computation as far
@@ -85,14 +85,16 @@ void place(isa::Operation& operation, const std::vector<BufferId>& buffers,
 
 class Scheduler {
  public:
-  Scheduler(const TileProgram& tiles, const Allocation& allocation, const isa::Machine& machine,
-            Sequence sequence)
+  Scheduler(TileProgram& tiles, const Allocation& allocation, const Precedence& precedence,
+            const Sequence& sequence, const isa::Machine& machine)
       : tiles_(tiles),
         allocation_(allocation),
+        precedence_(precedence),
+        sequence_(sequence),
         machine_(machine),
         rings_(rings_of(machine)),
-        sequence_(std::move(sequence)),
-        dependences_(tiles, allocation, sequence_.order),
+        done_(tiles.instructions.size()),
+        joints_(precedence.nodes() - precedence.instructions),
         synchronizer_(isa::engine_count + rings_.count()) {}
 
   isa::Program run() {
@@ -101,18 +103,60 @@ class Scheduler {
     program_.fingerprint = isa::fingerprint(machine_);
     program_.tensors = tiles_.tensors;
     program_.sources = tiles_.sources;
-    for (std::size_t place = 0; place < sequence_.order.size(); ++place) {
-      append(place);
+    reserve();
+    for (const std::uint32_t node : sequence_.order) {
+      const Clock needs = needs_of(node);
+      if (node < precedence_.instructions) {
+        append(node, needs);
+      } else {
+        Joint& joint = joints_[node - precedence_.instructions];
+        joint.clock = std::make_unique<Clock>(needs);
+        joint.readers = precedence_.after.of(node).size();
+      }
     }
     synchronizer_.finish(program_);
     return std::move(program_);
   }
 
  private:
-  void append(std::size_t at) {
-    const std::uint32_t index = sequence_.order[at];
-    const TileInstruction& item = tiles_.instructions[index];
-    isa::Instruction instruction = item.instruction;
+  struct Done {
+    int agent = 0;
+    std::uint32_t count = 0;  // it is the agent's count-th instruction, from 1
+  };
+  struct Joint {
+    std::unique_ptr<Clock> clock;  // until all that come after it have read it
+    std::size_t readers = 0;
+  };
+
+  void reserve() {
+    std::array<std::size_t, isa::engine_count> lengths{};
+    for (const isa::Engine engine : sequence_.engines) {
+      ++lengths[static_cast<std::size_t>(engine)];
+    }
+    for (std::size_t stream = 0; stream < lengths.size(); ++stream) {
+      program_.streams[stream].reserve(lengths[stream]);
+    }
+  }
+
+  Clock needs_of(std::uint32_t node) {
+    Clock needs;
+    for (const std::uint32_t before : precedence_.before.of(node)) {
+      if (before < precedence_.instructions) {
+        needs.raise(done_[before].agent, done_[before].count);
+        continue;
+      }
+      Joint& joint = joints_[before - precedence_.instructions];
+      needs.join(*joint.clock);
+      if (--joint.readers == 0) {
+        joint.clock.reset();
+      }
+    }
+    return needs;
+  }
+
+  void append(std::uint32_t index, const Clock& needs) {
+    TileInstruction& item = tiles_.instructions[index];
+    isa::Instruction instruction = std::move(item.instruction);
     instruction.engine = sequence_.engines[index];
     int agent = stream_of(instruction.engine);
     if (is_transfer(instruction.operation)) {
@@ -127,8 +171,8 @@ class Scheduler {
     }
     place(instruction.operation, item.buffers, allocation_);
     const int stream = stream_of(instruction.engine);
-    instruction.waits = synchronizer_.append(stream, agent, dependences_.needs(at));
-    dependences_.add(at, agent, synchronizer_.count(agent));
+    instruction.waits = synchronizer_.append(stream, agent, needs);
+    done_[index] = {agent, synchronizer_.count(agent)};
     program_.streams[static_cast<std::size_t>(stream)].push_back(std::move(instruction));
   }
 
@@ -143,12 +187,14 @@ class Scheduler {
     return ring;
   }
 
-  const TileProgram& tiles_;
+  TileProgram& tiles_;  // its instructions move into the program
   const Allocation& allocation_;
+  const Precedence& precedence_;
+  const Sequence& sequence_;
   const isa::Machine& machine_;
   Rings rings_;
-  Sequence sequence_;
-  Dependences dependences_;
+  std::vector<Done> done_;     // by instruction
+  std::vector<Joint> joints_;  // by node, those of instructions left out
   Synchronizer synchronizer_;
   isa::Program program_;
   int next_load_ = 0;
@@ -157,30 +203,34 @@ class Scheduler {
 
 }  // namespace
 
-isa::Program schedule(const TileProgram& program, const Allocation& allocation,
+isa::Program schedule(TileProgram program, const Allocation& allocation,
                       const isa::Machine& machine) {
-  return Scheduler(program, allocation, machine, choose_sequence(program, allocation, machine))
-      .run();
+  const Precedence precedence = precedence_of(program, allocation);
+  const Sequence sequence = choose_sequence(program, precedence, machine);
+  return Scheduler(program, allocation, precedence, sequence, machine).run();
 }
 
-Scheduled allocate_and_schedule(const TileProgram& program, const isa::Machine& machine) {
+Scheduled allocate_and_schedule(TileProgram program, const isa::Machine& machine) {
   constexpr std::size_t large = 400'000;  // instructions; each trial takes as long as scheduling
   const int most_turns = program.instructions.size() < large ? 2 : 0;
   Scheduled out;
+  Precedence best_precedence;
   Sequence best;
   for (int turns = 0; turns <= most_turns; ++turns) {
     Allocation allocation = allocate(program, machine, turns);
     if (turns > 0 && allocation.offsets == out.allocation.offsets) {
       continue;
     }
-    Sequence sequence = choose_sequence(program, allocation, machine);
+    Precedence precedence = precedence_of(program, allocation);
+    Sequence sequence = choose_sequence(program, precedence, machine);
     if (turns == 0 || sequence.end < best.end) {
       out.allocation = std::move(allocation);
+      best_precedence = std::move(precedence);
       best = std::move(sequence);
     }
   }
   out.estimate = best.end;
-  out.program = Scheduler(program, out.allocation, machine, std::move(best)).run();
+  out.program = Scheduler(program, out.allocation, best_precedence, best, machine).run();
   return out;
 }
 

@@ -7,7 +7,6 @@
 #include <queue>
 
 #include "compiler/lower/schedule_engines.hpp"
-#include "compiler/lower/schedule_precedence.hpp"
 
 namespace systole::lower {
 namespace {
@@ -70,10 +69,13 @@ class Lister {
       : program_(program),
         precedence_(precedence),
         machine_(machine),
-        needs_(precedence.needs),
-        ready_(precedence.needs.size(), 0) {
+        needs_(precedence.nodes(), 0),
+        ready_(precedence.nodes(), 0) {
     sequence_.engines.resize(precedence.instructions, isa::Engine::sync);
-    sequence_.order.reserve(precedence.instructions);
+    sequence_.order.reserve(precedence.nodes());
+    for (const std::uint32_t node : precedence.after.nodes) {
+      ++needs_[node];
+    }
   }
 
   [[nodiscard]] Sequence run() {
@@ -86,7 +88,7 @@ class Lister {
     for (const std::uint32_t node : free) {
       reach(node);
     }
-    while (sequence_.order.size() < precedence_.instructions) {
+    for (std::size_t i = 0; i < precedence_.instructions; ++i) {
       step();
     }
     return std::move(sequence_);
@@ -125,6 +127,7 @@ class Lister {
         const bool port = takes_either(queue) && accesses_psum(operation(node));
         queues_[port ? queue + with_psum : queue].add(node, ready_[node]);
       } else {
+        sequence_.order.push_back(node);
         release(node, ready_[node], ready_[node], stack);
       }
     }
@@ -132,7 +135,7 @@ class Lister {
 
   // `done`: when the result can be used; `in_turn`: when the next of its lane may start.
   void release(std::uint32_t node, Time done, Time in_turn, std::vector<std::uint32_t>& reached) {
-    for (const std::uint32_t next : precedence_.after(node)) {
+    for (const std::uint32_t next : precedence_.after.of(node)) {
       ready_[next] = std::max(ready_[next], one_lane(node, next) ? in_turn : done);
       if (--needs_[next] == 0) {
         reached.push_back(next);
@@ -249,7 +252,7 @@ class Lister {
   const Precedence& precedence_;
   const isa::Machine& machine_;
   Sequence sequence_;
-  std::vector<std::uint32_t> needs_;
+  std::vector<std::uint32_t> needs_;  // by node: how many must come first
   std::vector<Time> ready_;
   std::array<Waiting, queue_count> queues_;
   std::array<Time, isa::engine_count> free_{};
@@ -270,9 +273,8 @@ isa::Engine trigger_engine(const isa::Operation& operation, const isa::Machine& 
   return load ? isa::Engine::sync : isa::Engine::gpsimd;
 }
 
-Sequence choose_sequence(const TileProgram& program, const Allocation& allocation,
+Sequence choose_sequence(const TileProgram& program, const Precedence& precedence,
                          const isa::Machine& machine) {
-  const Precedence precedence = precedence_of(program, allocation);
   return Lister(program, precedence, machine).run();
 }
 

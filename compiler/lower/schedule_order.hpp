@@ -8,18 +8,18 @@
 // instructions, consistent with every dependence. Deterministic; n log n.
 #pragma once
 
-#include "compiler/lower/schedule_dependences.hpp"
+#include "compiler/lower/schedule_precedence.hpp"
 #include "isa/machine.hpp"
 
 namespace systole::lower {
 
 struct Sequence {
-  Order order;
+  std::vector<std::uint32_t> order;  // nodes of the precedence graph, each after all that it needs
   std::vector<isa::Engine> engines;  // by instruction index: whose stream it goes into
   std::int64_t end = 0;              // estimated, in ticks
 };
 
-[[nodiscard]] Sequence choose_sequence(const TileProgram& program, const Allocation& allocation,
+[[nodiscard]] Sequence choose_sequence(const TileProgram& program, const Precedence& precedence,
                                        const isa::Machine& machine);
 
 // The engine that triggers a transfer: Sync loads from HBM, GpSimd all else (with one ring only,

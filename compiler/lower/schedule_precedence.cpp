@@ -1,11 +1,40 @@
 #include "compiler/lower/schedule_precedence.hpp"
 
 #include <algorithm>
+#include <array>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "compiler/lower/schedule_history.hpp"
 
 namespace systole::lower {
 namespace {
 
-// Nodes are named by count: node + 1.
+struct Edge {
+  std::uint32_t from = 0;
+  std::uint32_t to = 0;
+};
+
+// near and far: the ends of an edge.
+Neighbours neighbours(std::size_t nodes, const std::vector<Edge>& edges, std::uint32_t Edge::*near,
+                      std::uint32_t Edge::*far) {
+  Neighbours out;
+  out.first.assign(nodes + 1, 0);
+  for (const Edge& edge : edges) {
+    ++out.first[edge.*near + 1];
+  }
+  for (std::size_t node = 0; node < nodes; ++node) {
+    out.first[node + 1] += out.first[node];
+  }
+  out.nodes.resize(edges.size());
+  std::vector<std::uint32_t> next(out.first.begin(), out.first.end() - 1);
+  for (const Edge& edge : edges) {
+    out.nodes[next[edge.*near]++] = edge.*far;
+  }
+  return out;
+}
+
 class Builder final : public Joiner {
  public:
   Builder(const TileProgram& program, const Allocation& allocation)
@@ -14,13 +43,18 @@ class Builder final : public Joiner {
         nodes_(program.instructions.size()),
         last_use_(program.buffers.size()),
         tenants_(program.buffers.size()),
+        last_touch_(program.tensors.size()),
         tensors_(program.tensors.size()) {
     for (std::size_t i = 0; i < program.instructions.size(); ++i) {
       for (const BufferId id : program.instructions[i].buffers) {
         last_use_[id] = i;
       }
-      for_each_touch(program.instructions[i], [this](const Touch& touch) {
-        if (touch.write && touch.tensor.valid() && tensors_[touch.tensor.index()] == nullptr) {
+      for_each_touch(program.instructions[i], [&](const Touch& touch) {
+        if (!touch.tensor.valid()) {
+          return;
+        }
+        last_touch_[touch.tensor] = i;
+        if (touch.write && tensors_[touch.tensor.index()] == nullptr) {
           tensors_[touch.tensor.index()] =
               std::make_unique<History>(isa::storage_bytes(program_.tensors[touch.tensor]));
         }
@@ -36,31 +70,22 @@ class Builder final : public Joiner {
     return finish();
   }
 
-  [[nodiscard]] std::uint32_t join(const std::vector<std::uint32_t>& counts) override {
-    if (counts.size() == 1) {
-      return counts[0];
+  [[nodiscard]] std::uint32_t join(const std::vector<std::uint32_t>& nodes) override {
+    if (nodes.size() == 1) {
+      return nodes[0];
     }
     const auto joint = static_cast<std::uint32_t>(nodes_++);
-    for (const std::uint32_t count : counts) {
-      edges_.push_back({count - 1, joint});
+    for (const std::uint32_t node : nodes) {
+      edges_.push_back({node, joint});
     }
-    return joint + 1;
+    return joint;
   }
 
  private:
-  struct Edge {
-    std::uint32_t from = 0;
-    std::uint32_t to = 0;
-  };
   struct Tenant {
     History history;
-    std::uint32_t inherited = 0;  // count; 0: the bytes are fresh
+    std::optional<std::uint32_t> inherited;  // none: the bytes are fresh
     std::vector<std::uint32_t> all;
-  };
-  struct Needs {
-    std::vector<std::uint32_t> counts;
-    [[nodiscard]] static std::uint32_t of(int) { return 0; }
-    void raise(int, std::uint32_t count) { counts.push_back(count); }
   };
 
   Ground<std::uint32_t>& ground(BufferId id) {
@@ -74,41 +99,47 @@ class Builder final : public Joiner {
       const std::int64_t at = allocation_.offsets[id];
       std::vector<std::uint32_t> before;
       ground(id).inherit(at, at + program_.buffers[id].bytes,
-                         [&before](std::uint32_t count) { before.push_back(count); });
-      std::sort(before.begin(), before.end());
-      before.erase(std::unique(before.begin(), before.end()), before.end());
-      slot->inherited = before.empty() ? 0 : join(before);
+                         [&before](std::uint32_t node) { before.push_back(node); });
+      make_unique(before);
+      if (!before.empty()) {
+        slot->inherited = join(before);
+      }
     }
     return *slot;
   }
 
   void link(std::uint32_t index) {
     const TileInstruction& item = program_.instructions[index];
-    Needs needs;
+    needs_.clear();
     for_each_touch(item, [&](const Touch& touch) {
       if (touch.buffer.valid()) {
         const Tenant& place = tenant(touch.buffer);
-        if (place.inherited > 0) {
-          needs.counts.push_back(place.inherited);
+        if (place.inherited) {
+          needs_.push_back(*place.inherited);
         }
-        place.history.collect(touch, needs);
+        place.history.collect(touch, needs_);
       } else if (tensors_[touch.tensor.index()] != nullptr) {
-        tensors_[touch.tensor.index()]->collect(touch, needs);
+        tensors_[touch.tensor.index()]->collect(touch, needs_);
       }
     });
+    make_unique(needs_);
+    for (const std::uint32_t node : needs_) {
+      edges_.push_back({node, index});
+    }
     lanes_.push_back(lane_of(item));
-    if (lanes_.back() != Lane::none) {
-      std::uint32_t& last = last_of_lane_[static_cast<std::size_t>(lanes_.back())];
-      if (last > 0) {
-        needs.counts.push_back(last);
-      }
-      last = index + 1;
+    if (lanes_.back() == Lane::none) {
+      return;
     }
-    std::sort(needs.counts.begin(), needs.counts.end());
-    needs.counts.erase(std::unique(needs.counts.begin(), needs.counts.end()), needs.counts.end());
-    for (const std::uint32_t count : needs.counts) {
-      edges_.push_back({count - 1, index});
+    std::optional<std::uint32_t>& last = last_of_lane_[static_cast<std::size_t>(lanes_.back())];
+    if (last && !std::binary_search(needs_.begin(), needs_.end(), *last)) {
+      turns_.push_back({*last, index});
     }
+    last = index;
+  }
+
+  static void make_unique(std::vector<std::uint32_t>& nodes) {
+    std::sort(nodes.begin(), nodes.end());
+    nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
   }
 
   [[nodiscard]] Lane lane_of(const TileInstruction& item) const {
@@ -127,12 +158,16 @@ class Builder final : public Joiner {
     for_each_touch(item, [&](const Touch& touch) {
       if (touch.buffer.valid()) {
         Tenant& place = tenant(touch.buffer);
-        place.history.add(touch, static_cast<int>(index), index + 1, this);
-        if (place.all.empty() || place.all.back() != index + 1) {
-          place.all.push_back(index + 1);
+        place.history.add(touch, index, *this);
+        if (place.all.empty() || place.all.back() != index) {
+          place.all.push_back(index);
         }
       } else if (tensors_[touch.tensor.index()] != nullptr) {
-        tensors_[touch.tensor.index()]->add(touch, static_cast<int>(index), index + 1, this);
+        std::unique_ptr<History>& history = tensors_[touch.tensor.index()];
+        history->add(touch, index, *this);
+        if (last_touch_[touch.tensor] == index) {
+          history.reset();
+        }
       }
     });
     for (const BufferId id : item.buffers) {
@@ -144,38 +179,29 @@ class Builder final : public Joiner {
     }
   }
 
-  [[nodiscard]] Precedence finish() const {
+  [[nodiscard]] Precedence finish() {
     Precedence out;
-    out.lanes = lanes_;
-    out.lanes.resize(nodes_, Lane::none);
     out.instructions = program_.instructions.size();
-    out.needs.assign(nodes_, 0);
-    out.first.assign(nodes_ + 1, 0);
-    for (const Edge& edge : edges_) {
-      ++out.needs[edge.to];
-      ++out.first[edge.from + 1];
-    }
-    for (std::size_t node = 0; node < nodes_; ++node) {
-      out.first[node + 1] += out.first[node];
-    }
-    out.successors.resize(edges_.size());
-    std::vector<std::uint32_t> next(out.first.begin(), out.first.end() - 1);
-    for (const Edge& edge : edges_) {
-      out.successors[next[edge.from]++] = edge.to;
-    }
+    out.lanes = std::move(lanes_);
+    out.lanes.resize(nodes_, Lane::none);
+    out.before = neighbours(nodes_, edges_, &Edge::to, &Edge::from);
+    edges_.insert(edges_.end(), turns_.begin(), turns_.end());
+    out.after = neighbours(nodes_, edges_, &Edge::from, &Edge::to);
     return out;
   }
 
   const TileProgram& program_;
   const Allocation& allocation_;
   std::size_t nodes_;
-  std::vector<Edge> edges_;
+  std::vector<Edge> edges_, turns_;
   IdVector<BufferId, std::size_t> last_use_;
-  std::vector<std::unique_ptr<Tenant>> tenants_;   // by buffer id; from first to last use
-  std::vector<std::unique_ptr<History>> tensors_;  // by tensor id; of those that are written
+  std::vector<std::unique_ptr<Tenant>> tenants_;  // by buffer id; from first to last use
+  IdVector<isa::TensorId, std::size_t> last_touch_;
+  std::vector<std::unique_ptr<History>> tensors_;  // by id; of those written at all, to last touch
   Ground<std::uint32_t> sbuf_, psum_;
   std::vector<Lane> lanes_;
-  std::array<std::uint32_t, 3> last_of_lane_{};  // count
+  std::array<std::optional<std::uint32_t>, 3> last_of_lane_;
+  std::vector<std::uint32_t> needs_;  // of the instruction that is being linked
 };
 
 }  // namespace

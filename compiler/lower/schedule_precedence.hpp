@@ -2,14 +2,17 @@
 // choice of an order.
 //
 // Nodes are the instructions, and joints: points that are reached when several instructions are
-// done (the end of a buffer's life, too many accesses to one place). Edges are the dependences of
-// schedule_dependences, between instructions instead of agents because their order is still open.
+// done (the end of a buffer's life, too many accesses to one place). Edges are the dependences that
+// schedule_history finds, and turns: the next instruction of a lane comes after the last one.
+//
+// A buffer placed on bytes of dead ones waits for all that those ever had to do, kept as one joint
+// per byte range.
 #pragma once
 
 #include <span>
 #include <vector>
 
-#include "compiler/lower/schedule_dependences.hpp"
+#include "compiler/lower/tile.hpp"
 
 namespace systole::lower {
 
@@ -18,16 +21,22 @@ namespace systole::lower {
 // program never writes (bandwidth goes to what is needed first).
 enum class Lane : std::uint8_t { none, tensor, loads };
 
-struct Precedence {
-  std::size_t instructions = 0;      // nodes [0, instructions); joints follow
-  std::vector<Lane> lanes;           // by node
-  std::vector<std::uint32_t> needs;  // by node: how many nodes must be done first
-  std::vector<std::uint32_t> first;  // by node: where its successors begin; one more at the end
-  std::vector<std::uint32_t> successors;
+// The neighbours of each node on one side of the edges.
+struct Neighbours {
+  std::vector<std::uint32_t> first;  // by node: where its neighbours begin; one more at the end
+  std::vector<std::uint32_t> nodes;
 
-  [[nodiscard]] std::span<const std::uint32_t> after(std::size_t node) const {
-    return {successors.data() + first[node], successors.data() + first[node + 1]};
+  [[nodiscard]] std::span<const std::uint32_t> of(std::size_t node) const {
+    return {nodes.data() + first[node], nodes.data() + first[node + 1]};
   }
+};
+
+struct Precedence {
+  std::size_t instructions = 0;  // nodes [0, instructions); joints follow
+  std::vector<Lane> lanes;       // by node
+  Neighbours after;              // who depends on it, and the next of its lane
+  Neighbours before;             // on whom it depends; not whom it only takes turns with
+  [[nodiscard]] std::size_t nodes() const { return lanes.size(); }
 };
 
 [[nodiscard]] Precedence precedence_of(const TileProgram& program, const Allocation& allocation);

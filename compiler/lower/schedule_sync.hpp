@@ -9,13 +9,35 @@
 // earlier transfers of its own ring.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <utility>
 #include <vector>
 
-#include "compiler/lower/schedule_dependences.hpp"
 #include "isa/program.hpp"
 
 namespace systole::lower {
+
+inline constexpr int max_rings = 16;
+inline constexpr int max_agents = isa::engine_count + max_rings;
+
+// Agents finish their work in order: the five engines (compute instructions of their streams) and
+// the DMA rings. So a set of things that must be done is one number per agent: how many of its
+// instructions.
+struct Clock {
+  std::array<std::uint32_t, max_agents> done{};  // of each agent: its first so many instructions
+
+  void raise(int agent, std::uint32_t count) {
+    std::uint32_t& value = done[static_cast<std::size_t>(agent)];
+    value = std::max(value, count);
+  }
+  void join(const Clock& other) {
+    for (std::size_t a = 0; a < done.size(); ++a) {
+      done[a] = std::max(done[a], other.done[a]);
+    }
+  }
+  [[nodiscard]] std::uint32_t of(int agent) const { return done[static_cast<std::size_t>(agent)]; }
+};
 
 class Synchronizer {
  public:

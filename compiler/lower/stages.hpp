@@ -23,16 +23,18 @@ struct Window {
 
 // Where each tensor lives between its producer and its consumers. Aliases share their source's storage.
 struct Residency {
-  IdVector<graph::TensorId, std::uint8_t> resident;  // in SBUF from definition to last use; otherwise in HBM
-  IdVector<graph::TensorId, graph::TensorId> root;   // the tensor whose storage this one is (itself if not an alias)
+  IdVector<graph::TensorId, std::uint8_t>
+      resident;  // in SBUF from definition to last use; otherwise in HBM
+  IdVector<graph::TensorId, graph::TensorId>
+      root;  // the tensor whose storage this one is (itself if not an alias)
   IdVector<graph::TensorId, Window> window;
-  Fusion fusion;                                     // maps that run inside the kernel before them
-  std::int64_t resident_peak = 0;                    // bytes per partition
-  IdVector<graph::NodeId, std::int64_t> live;        // resident bytes per partition while the node runs
+  Fusion fusion;                               // maps that run inside the kernel before them
+  std::int64_t resident_peak = 0;              // bytes per partition
+  IdVector<graph::NodeId, std::int64_t> live;  // resident bytes per partition while the node runs
 
   // Bytes per partition that the kernel of a node may use beside the residents (of an invalid node: beside the peak).
   [[nodiscard]] std::int64_t staging(graph::NodeId node, const isa::Machine& machine) const;
-  std::vector<std::string> spilled;                  // "tensor: bytes, why", for reports
+  std::vector<std::string> spilled;  // "tensor: bytes, why", for reports
 };
 
 // Never fails: what does not fit is streamed. `share`: the part of SBUF that residents may take, in percent. fuse: run
@@ -42,10 +44,13 @@ inline constexpr int default_resident_share = 60;
                                        int share = default_resident_share, bool fuse = true);
 // Bytes per partition that residents may take.
 [[nodiscard]] std::int64_t resident_room(const isa::Machine& machine, int share);
-[[nodiscard]] TileProgram tile(const layout::LaidGraph& laid, const Residency& residency, const isa::Machine& machine);
+[[nodiscard]] TileProgram tile(const layout::LaidGraph& laid, const Residency& residency,
+                               const isa::Machine& machine);
 // lasting_turns: residents rotate in so many times the room that they need at one moment; 0: each as high as it goes.
-[[nodiscard]] Allocation allocate(const TileProgram& program, const isa::Machine& machine, int lasting_turns = 0);
-[[nodiscard]] isa::Program schedule(const TileProgram& program, const Allocation& allocation, const isa::Machine& machine);
+[[nodiscard]] Allocation allocate(const TileProgram& program, const isa::Machine& machine,
+                                  int lasting_turns = 0);
+[[nodiscard]] isa::Program schedule(TileProgram program, const Allocation& allocation,
+                                    const isa::Machine& machine);
 
 // Both, in the allocation whose schedule is estimated to end first.
 struct Scheduled {
@@ -53,16 +58,17 @@ struct Scheduled {
   isa::Program program;
   std::int64_t estimate = 0;  // when it ends, in ticks
 };
-[[nodiscard]] Scheduled allocate_and_schedule(const TileProgram& program, const isa::Machine& machine);
+[[nodiscard]] Scheduled allocate_and_schedule(TileProgram program, const isa::Machine& machine);
 
 // All of them, for strips of several sizes; the program that is estimated to end first. If the allocator finds no room, it
 // is tried again with fewer residents, without fusion and without strips before the user sees the error.
 struct Lowered {
   layout::LaidGraph stripped;
   Residency residency;
-  TileProgram tiles;
+  isa::Machine planned_for;  // the machine itself or one with less SBUF
   Allocation allocation;
-  isa::Program program;
+  isa::Program program;       // the instructions of tile(stripped, residency, planned_for)
+  std::int64_t hbm_peak = 0;  // bytes of HBM that hold something at the same time
   std::int64_t estimate = 0;
 };
 [[nodiscard]] Lowered lower_stages(const layout::LaidGraph& laid, const isa::Machine& machine);

@@ -8,6 +8,7 @@
 
 #include "compiler/layout/state.hpp"
 #include "compiler/lower/builder.hpp"
+#include "compiler/lower/hbm.hpp"
 #include "compiler/lower/hoist.hpp"
 #include "compiler/lower/kernels/map_chain.hpp"
 #include "compiler/lower/storage.hpp"
@@ -147,13 +148,23 @@ constexpr int least_strip_share = 15;
 // A larger program is lowered in one way only.
 constexpr std::size_t most_instructions_retried = 150000;
 
+std::size_t instruction_count(const isa::Program& program) {
+  std::size_t count = 0;
+  for (const std::vector<isa::Instruction>& stream : program.streams) {
+    count += stream.size();
+  }
+  return count;
+}
+
 Lowered lower_with(const layout::LaidGraph& laid, const isa::Machine& machine,
                    const isa::Machine& assumed, int share, bool fuse) {
   Lowered out;
   out.stripped = laid;
   out.residency = plan_residency(out.stripped, assumed, share, fuse);
-  out.tiles = tile(out.stripped, out.residency, assumed);
-  Scheduled scheduled = allocate_and_schedule(out.tiles, machine);
+  out.planned_for = assumed;
+  TileProgram tiles = tile(out.stripped, out.residency, assumed);
+  out.hbm_peak = hbm_peak(tiles);
+  Scheduled scheduled = allocate_and_schedule(std::move(tiles), machine);
   out.allocation = std::move(scheduled.allocation);
   out.program = std::move(scheduled.program);
   out.estimate = scheduled.estimate;
@@ -186,7 +197,7 @@ void try_strips(const layout::LaidGraph& whole, const isa::Machine& machine,
       continue;  // the same strips
     }
     std::optional<Lowered> lowered = lower_if_it_fits(stripped, machine, assumed);
-    const bool large = lowered && lowered->tiles.instructions.size() > most_instructions_retried;
+    const bool large = lowered && instruction_count(lowered->program) > most_instructions_retried;
     if (lowered && (!best || lowered->estimate < best->estimate)) {
       best = std::move(lowered);
     }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "isa/base/heap.hpp"
 #include "isa/base/random.hpp"
 #include "isa/binary.hpp"
 #include "isa/convert.hpp"
@@ -209,6 +210,7 @@ void print_cube() {
 }  // namespace
 
 int main(int count, char** arguments) {
+  prefer_large_pages();
   if (count == 3) {
     std::vector<isa::Program> one;
     one.push_back(isa::read_program(arguments[1]));

@@ -37,9 +37,10 @@ std::vector<fs::path> recipes() {
 std::string stages_of(const fs::path& recipe) {
   const lower::Lowered lowered =
       lowered_model(recipe.string(), isa::read_machine("toy"), layout::Precision::fp32);
-  return lower::to_text(lowered.residency, lowered.stripped) + "\n" +
-         lower::to_text(lowered.tiles) + "\n" + lower::to_text(lowered.allocation, lowered.tiles) +
-         "\n" + isa::print(lowered.program);
+  const lower::TileProgram tiles =
+      lower::tile(lowered.stripped, lowered.residency, lowered.planned_for);
+  return lower::to_text(lowered.residency, lowered.stripped) + "\n" + lower::to_text(tiles) + "\n" +
+         lower::to_text(lowered.allocation, tiles) + "\n" + isa::print(lowered.program);
 }
 
 std::string text_of(const fs::path& file) {

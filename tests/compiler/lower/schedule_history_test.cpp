@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "compiler/lower/schedule_dependences.hpp"
+#include "compiler/lower/schedule_history.hpp"
 #include "isa/base/random.hpp"
 
 namespace systole::lower {
@@ -59,11 +59,11 @@ struct Judge final : Joiner {
   }
 };
 
-struct Needs {
-  Names names;
-  [[nodiscard]] static std::uint32_t of(int) { return 0; }
-  void raise(int, std::uint32_t count) { names.insert(count); }
-};
+Names needs_of(const History& history, const Touch& touch) {
+  std::vector<std::uint32_t> names;
+  history.collect(touch, names);
+  return {names.begin(), names.end()};
+}
 
 }  // namespace
 
@@ -83,9 +83,7 @@ TEST_CASE("accesses that share a byte are ordered, however coarse the segments a
         bytes.push_back(bytes_of(access));
         writes.push_back(random.integer(0, 2) == 0);
         const Touch touch = detail::touch_of(access, writes.back(), BufferId());
-        Needs needs;
-        history.collect(touch, needs);
-        const std::uint32_t name = judge.add(needs.names);
+        const std::uint32_t name = judge.add(needs_of(history, touch));
         std::size_t missing = 0;
         for (std::size_t i = 0; i + 1 < bytes.size(); ++i) {
           if ((writes[i] || writes.back()) && meet(bytes[i], bytes.back()) &&
@@ -96,7 +94,7 @@ TEST_CASE("accesses that share a byte are ordered, however coarse the segments a
         INFO("bytes ", tensor_bytes, " seed ", seed, " access ", names.size());
         CHECK(missing == 0);
         names.push_back(name);
-        history.add(touch, static_cast<int>(name), name, &judge);
+        history.add(touch, name, judge);
       }
     }
   }
@@ -108,6 +106,7 @@ TEST_CASE("rows of one access that share a segment are all remembered") {
   constexpr std::int32_t stride = 24;
   constexpr std::int32_t row = 20;
   History history(grain << 14);
+  Judge judge;
   const auto access = [](std::int64_t offset, isa::DmaDim outer, std::int32_t bytes) {
     isa::DmaAccess out;
     out.dtype = isa::DType::u8;
@@ -122,23 +121,22 @@ TEST_CASE("rows of one access that share a segment are all remembered") {
   for (isa::DmaAccess& block : blocks) {
     block = access(grain * static_cast<std::int64_t>(name), {0, 1, false}, grain);
     ++name;
-    history.add(detail::touch_of(block, true, BufferId()), static_cast<int>(name), name);
+    history.add(detail::touch_of(block, true, BufferId()), name, judge);
   }
   const isa::DmaAccess comb = access(0, {stride, rows, false}, row);
   ++name;
-  history.add(detail::touch_of(comb, true, BufferId()), static_cast<int>(name), name);
+  history.add(detail::touch_of(comb, true, BufferId()), name, judge);
   for (std::int64_t i = 0; i < rows; ++i) {
     const isa::DmaAccess last_byte = access(i * stride + row - 1, {0, 1, false}, 1);
-    Needs needs;
-    history.collect(detail::touch_of(last_byte, false, BufferId()), needs);
     INFO("row ", i);
-    CHECK(needs.names.contains(name));
+    CHECK(needs_of(history, detail::touch_of(last_byte, false, BufferId())).contains(name));
   }
 }
 
 TEST_CASE("blocks of columns written side by side need nothing of each other") {
   constexpr std::int64_t row = 8192;
   History history(row * 4096);
+  Judge judge;
   std::vector<isa::DmaAccess> blocks(32);
   std::uint32_t name = 0;
   for (isa::DmaAccess& block : blocks) {
@@ -148,11 +146,9 @@ TEST_CASE("blocks of columns written side by side need nothing of each other") {
     block.dims[0] = {row, 128, false};
     block.dims[1] = {1, 256, false};
     const Touch touch = detail::touch_of(block, true, BufferId());
-    Needs needs;
-    history.collect(touch, needs);
-    CHECK(needs.names.empty());
+    CHECK(needs_of(history, touch).empty());
     ++name;
-    history.add(touch, static_cast<int>(name), name);
+    history.add(touch, name, judge);
   }
 }
 

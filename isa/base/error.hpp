@@ -16,7 +16,7 @@ namespace systole {
 class Error : public std::runtime_error {
  public:
   // where: file, line, node or option. what: what is wrong. remedy: what the user can do.
-  Error(const std::string& where, const std::string& what, const std::string& remedy = {})
+  Error(std::string where, std::string what, std::string remedy = {})
       : std::runtime_error(compose(where, what, remedy)) {}
 
  private:

@@ -11,6 +11,7 @@
 #include "compiler/lower/hbm.hpp"
 #include "compiler/lower/hoist.hpp"
 #include "compiler/lower/kernels/map_chain.hpp"
+#include "compiler/lower/recognise.hpp"
 #include "compiler/lower/storage.hpp"
 #include "compiler/lower/strip.hpp"
 
@@ -220,7 +221,8 @@ std::vector<isa::Machine> plans(const isa::Machine& machine) {
 
 }  // namespace
 
-Lowered lower_stages(const layout::LaidGraph& whole, const isa::Machine& machine) {
+Lowered lower_stages(const layout::LaidGraph& given, const isa::Machine& machine) {
+  const layout::LaidGraph whole = with_whole_functions(given);
   if (machine.array_rows < machine.partitions) {
     throw Error(machine.name,
                 fmt::format("{} rows of the array leave some of the {} partitions out",

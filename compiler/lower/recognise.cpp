@@ -56,16 +56,18 @@ class Recogniser {
            laid_.layouts[id] == laid_.layouts[like] && laid_.storage[id] == laid_.storage[like];
   }
 
-  // The factors of a product of maps: numbers multiplied, other values listed. Products that others read are one factor.
-  void factors(TensorId id, TensorId like, double& scale, std::vector<TensorId>& values) const {
+  // The factors of a product of maps: numbers multiplied, other values listed. Products that others read are one factor,
+  // and so is what is nested deeper than a GELU needs.
+  void factors(TensorId id, TensorId like, double& scale, std::vector<TensorId>& values,
+               int levels = 4) const {
     if (const std::optional<double> c = number(id)) {
       scale *= *c;
       return;
     }
-    const bool alone = id == like || uses_[id].size() == 1;
+    const bool alone = levels > 0 && (id == like || uses_[id].size() == 1);
     if (const Node* product = maker(id, MapFunction::multiply, like); product != nullptr && alone) {
-      factors(product->inputs[0], like, scale, values);
-      factors(product->inputs[1], like, scale, values);
+      factors(product->inputs[0], like, scale, values, levels - 1);
+      factors(product->inputs[1], like, scale, values, levels - 1);
       return;
     }
     const Node* quotient = maker(id, MapFunction::divide, like);
@@ -73,7 +75,7 @@ class Recogniser {
         quotient != nullptr && alone ? number(quotient->inputs[1]) : std::nullopt;
     if (c && *c != 0.0) {
       scale /= *c;
-      factors(quotient->inputs[0], like, scale, values);
+      factors(quotient->inputs[0], like, scale, values, levels - 1);
       return;
     }
     values.push_back(id);

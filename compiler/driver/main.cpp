@@ -1,5 +1,7 @@
 // The command line: argument parsing, the one catch, exit codes. 0 done, 1 a check failed, 2 the user's mistake or an
 // unsupported model (one line on the error stream), 3 budget exhausted without an answer.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
@@ -48,7 +50,10 @@ std::string seconds(const std::string& word) {
 }
 
 void add_budget(CLI::App& app, SolveOptions& options) {
-  app.add_option("--budget", options.budget_seconds, "Seconds per strategy (default: its own)")
+  const std::string normally =
+      options.budget_seconds > 0 ? fmt::format("{}", options.budget_seconds) : "its own";
+  app.add_option("--budget", options.budget_seconds,
+                 fmt::format("Seconds per strategy (default: {})", normally))
       ->check(seconds, "SECONDS");
   app.add_option("--memory", options.memory_bytes, "Bytes of tables a strategy may hold")
       ->check(CLI::NonNegativeNumber);

@@ -70,23 +70,24 @@ struct InspectOptions {
   ModelOptions model;
   TargetOptions target;
   SolveOptions solve;
-  std::string strategy = "exact";       // of the layouts in the drawing
-  std::string dot;                      // file for a Graphviz drawing
+  std::string strategy = "exact";  // of the layouts in the drawing
+  std::string dot;                 // file for a Graphviz drawing
 };
 
 struct BenchOptions {
   std::string suite;  // name in models/suites/ or a file
   TargetOptions target;
-  SolveOptions solve;
-  std::string strategies;          // a,b,c; empty: all
-  std::string filter;              // part of a configuration's name
-  std::string shard;               // I/N: every N-th configuration, from the I-th
+  SolveOptions solve{.budget_seconds = 3};  // enough for all that ends soon; many configurations
+  std::string strategies;                   // a,b,c; empty: all
+  std::string filter;                       // part of a configuration's name
+  std::string shard;                        // I/N: every N-th configuration, from the I-th
   std::vector<std::string> merge;  // result files of other shards: taken over instead of running
   std::string output;              // result file; empty: SUITE.jsonl
   std::uint64_t seed = 1;          // of inputs and weights
   std::string traces;              // folder for timelines; empty: none
   int jobs = 2;                    // processes
-  double memory_limit_gb = 0;      // all processes together; 0: three quarters of the machine's, at most 8
+  double memory_limit_gb =
+      0;  // all processes together; 0: three quarters of the machine's, at most 8
   bool timing_only = false;
   bool predict_only = false;  // solve and predict, neither compile nor simulate
   bool checks = true;
@@ -108,11 +109,11 @@ struct DiffOptions {
 struct CalibrateOptions {
   TargetOptions target;
   std::vector<std::string> suites{"suite"};  // their configurations for calibration
-  std::string output;             // cost file; empty: MACHINE.calibrated.yaml
-  std::string profile;            // measurements, kept and reused; empty: MACHINE.profile.jsonl
-  std::string check;              // a cost file to judge instead of fitting one
-  std::size_t probes = 12;         // layouts per configuration besides the best one
-  std::size_t rounds = 3;          // of re-solving by the fitted prices, at most
+  std::string output;                        // cost file; empty: MACHINE.calibrated.yaml
+  std::string profile;      // measurements, kept and reused; empty: MACHINE.profile.jsonl
+  std::string check;        // a cost file to judge instead of fitting one
+  std::size_t probes = 12;  // layouts per configuration besides the best one
+  std::size_t rounds = 3;   // of re-solving by the fitted prices, at most
   std::uint64_t seed = 1;
   int jobs = 2;  // processes
 };

@@ -22,7 +22,7 @@
 namespace systole::solver {
 namespace {
 
-constexpr double default_seconds = 600;
+constexpr double default_seconds = 10;
 
 class Encoding {
  public:

@@ -31,8 +31,12 @@ class Conversion {
         to_(operand_of(builder, builder.laid().graph.nodes[node].output)) {}
 
   void run(layout::Mechanism mechanism) {
-    if (mechanism == layout::Mechanism::reorder) {
-      reorder();
+    // Of a strip neither may be possible that was for the whole tensor.
+    const std::optional<std::size_t> kept =
+        layout::kept_partition_axes(b_.laid().layouts[from_.tensor], b_.laid().layouts[to_.tensor],
+                                    from_.shape, b_.machine().partitions);
+    if (mechanism == layout::Mechanism::reorder && kept) {
+      reorder(*kept);
     } else if (mechanism == layout::Mechanism::array_transpose && transposes()) {
       transpose();
     } else {
@@ -145,11 +149,7 @@ class Conversion {
     return axes;
   }
 
-  void reorder() {
-    const std::size_t kept =
-        layout::kept_partition_axes(b_.laid().layouts[from_.tensor], b_.laid().layouts[to_.tensor],
-                                    from_.shape, b_.machine().partitions)
-            .value();
+  void reorder(std::size_t kept) {
     const std::vector<int> from_leads = leads_of(from_, kept);
     const std::vector<int> to_leads = leads_of(to_, kept);
     std::vector<int> both;  // leading on both sides: index by index

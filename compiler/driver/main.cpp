@@ -1,7 +1,5 @@
 // The command line: argument parsing, the one catch, exit codes. 0 done, 1 a check failed, 2 the user's mistake or an
 // unsupported model (one line on the error stream), 3 budget exhausted without an answer.
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
@@ -50,10 +48,7 @@ std::string seconds(const std::string& word) {
 }
 
 void add_budget(CLI::App& app, SolveOptions& options) {
-  const std::string normally =
-      options.budget_seconds > 0 ? fmt::format("{}", options.budget_seconds) : "its own";
-  app.add_option("--budget", options.budget_seconds,
-                 fmt::format("Seconds per strategy (default: {})", normally))
+  app.add_option("--budget", options.budget_seconds, "Seconds per strategy (default: its own)")
       ->check(seconds, "SECONDS");
   app.add_option("--memory", options.memory_bytes, "Bytes of tables a strategy may hold")
       ->check(CLI::NonNegativeNumber);

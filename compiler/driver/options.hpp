@@ -77,10 +77,10 @@ struct InspectOptions {
 struct BenchOptions {
   std::string suite;  // name in models/suites/ or a file
   TargetOptions target;
-  SolveOptions solve{.budget_seconds = 3};  // enough for all that ends soon; many configurations
-  std::string strategies;                   // a,b,c; empty: all
-  std::string filter;                       // part of a configuration's name
-  std::string shard;                        // I/N: every N-th configuration, from the I-th
+  SolveOptions solve;
+  std::string strategies;          // a,b,c; empty: all
+  std::string filter;              // part of a configuration's name
+  std::string shard;               // I/N: every N-th configuration, from the I-th
   std::vector<std::string> merge;  // result files of other shards: taken over instead of running
   std::string output;              // result file; empty: SUITE.jsonl
   std::uint64_t seed = 1;          // of inputs and weights

@@ -22,7 +22,7 @@
 namespace systole::solver {
 namespace {
 
-constexpr double default_seconds = 10;
+constexpr double default_seconds = 3;
 
 class Encoding {
  public:

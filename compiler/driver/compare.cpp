@@ -49,9 +49,7 @@ std::vector<TensorCost> costly_tensors(const Measured& worst, const Measured& be
 }
 
 int compare(const CompareOptions& options) {
-  if (!options.json.empty()) {
-    expect_writable(options.json, files_read(options.model, options.target));
-  }
+  expect_outputs({options.json}, files_read(options.model, options.target));
   const auto strategies = strategies_named(options.strategies);
   const Setting setting = make_setting(options.model, options.target, options.timing_only);
   Comparison comparison;

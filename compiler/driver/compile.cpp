@@ -65,9 +65,7 @@ int compile(const CompileOptions& options) {
   if (!options.dump_after.empty() && !options.emit.empty()) {
     throw Error("--dump-after and --emit", "cannot both say what is written", "give one of them");
   }
-  if (!options.output.empty()) {
-    expect_writable(options.output, files_read(options.model, options.target));
-  }
+  expect_outputs({options.output}, files_read(options.model, options.target));
   const std::string form = emit_form(options);
   if (form == "bin" && options.output.empty()) {
     throw Error("--emit bin", "needs a file", "give -o FILE");

@@ -94,9 +94,7 @@ std::string json_of(const std::string& title, const std::vector<Line>& lines) {
 }  // namespace
 
 int explain(const ExplainOptions& options) {
-  if (!options.json.empty()) {
-    expect_writable(options.json);
-  }
+  expect_outputs({options.json}, files_read(options.model, options.target));
   const solver::Strategy& strategy = strategy_named(options.strategy);
   const Setting setting = make_setting(options.model, options.target, true);
   const solver::Result solved = solver::solve(strategy, setting.statement.problem,

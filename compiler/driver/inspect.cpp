@@ -73,9 +73,7 @@ struct Kind {
 }  // namespace
 
 int inspect(const InspectOptions& options) {
-  if (!options.dot.empty()) {
-    expect_writable(options.dot, files_read(options.model, options.target));
-  }
+  expect_outputs({options.dot}, files_read(options.model, options.target));
   const Target target = load_target(options.target);
   graph::Graph read;
   const Model model = load(options.model, read);

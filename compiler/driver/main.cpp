@@ -196,7 +196,8 @@ void add_calibrate(CLI::App& app, Commands& c, Action& action) {
   sub->add_option("--probes", c.calibrate.probes, "Layouts per configuration besides the best one")
       ->capture_default_str();
   sub->add_option("--rounds", c.calibrate.rounds,
-                  "Times to solve by the fitted prices and fit to what was chosen, at most")
+                  "Times to solve by the fitted prices and judge what was chosen, at most; between "
+                  "two, a new fit")
       ->capture_default_str();
   sub->add_option("--seed", c.calibrate.seed, "Seed of the layouts")->capture_default_str();
   sub->add_option("--jobs", c.calibrate.jobs, "Processes at once")

@@ -1,5 +1,6 @@
 #include "compiler/driver/output_file.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -11,7 +12,9 @@ namespace systole::driver {
 
 namespace fs = std::filesystem;
 
-void expect_writable(const std::string& path, const std::vector<std::string>& read) {
+namespace {
+
+void expect_writable(const std::string& path) {
   const fs::path parent = fs::path(path).parent_path();
   std::error_code error;
   if (!parent.empty() && !fs::is_directory(parent, error)) {
@@ -23,17 +26,38 @@ void expect_writable(const std::string& path, const std::vector<std::string>& re
   if (fs::exists(path, error) && !fs::is_regular_file(path, error)) {
     throw Error(path, "is no regular file: it would be replaced", "give the name of a file");
   }
-  for (const std::string& file : read) {
-    if (fs::equivalent(path, file, error)) {
-      throw Error(path, "is read by this command and would be overwritten", "give another name");
-    }
-  }
 }
 
+// Of files that need not exist.
 bool same_file(const std::string& a, const std::string& b) {
   std::error_code error;
   const fs::path first = fs::weakly_canonical(a, error);
   return first == fs::weakly_canonical(b, error);
+}
+
+}  // namespace
+
+void expect_outputs(const std::vector<std::string>& paths, const std::vector<std::string>& read) {
+  std::vector<std::string> earlier;
+  for (const std::string& path : paths) {
+    if (path.empty()) {
+      continue;
+    }
+    expect_writable(path);
+    const auto exists_as = [&path](const std::string& other) {
+      std::error_code error;
+      return fs::equivalent(path, other, error);
+    };
+    if (std::any_of(read.begin(), read.end(), exists_as)) {
+      throw Error(path, "is read by this command and would be overwritten", "give another name");
+    }
+    if (std::any_of(earlier.begin(), earlier.end(),
+                    [&path](const std::string& other) { return same_file(path, other); })) {
+      throw Error(path, "is given for two outputs, of which one would be lost",
+                  "give each a name of its own");
+    }
+    earlier.push_back(path);
+  }
 }
 
 void make_folder(const std::string& path) {

@@ -12,12 +12,10 @@ namespace systole::driver {
 void write_file(const std::string& path, std::string_view text);
 void write_file(const std::string& path, std::span<const std::byte> bytes);
 
-// Throws Error now if `path` could not be written later (missing folder, a folder of that name) or is one of the files that
-// the command reads.
-void expect_writable(const std::string& path, const std::vector<std::string>& read = {});
-
-// Whether two paths, of files that need not exist, name one file.
-[[nodiscard]] bool same_file(const std::string& a, const std::string& b);
+// Before a command runs: throws Error now if one of the files that it will write (empty: not asked for) could not be
+// written later (missing folder, a folder of that name), is one of those that it reads, or is given for two outputs.
+void expect_outputs(const std::vector<std::string>& paths,
+                    const std::vector<std::string>& read = {});
 
 // The folder, made with those above it where missing.
 void make_folder(const std::string& path);

@@ -190,9 +190,11 @@ std::vector<std::string> run_reads(const RunOptions& options) {
 
 void prepare_output_folder(const RunOptions& options, const graph::Graph& graph) {
   make_folder(options.output_folder);
+  std::vector<std::string> files{options.trace, options.report, options.json};
   for (const std::string& name : graph.output_names) {
-    expect_writable(fs::path(options.output_folder) / file_name(name), run_reads(options));
+    files.push_back(fs::path(options.output_folder) / file_name(name));
   }
+  expect_outputs(files, run_reads(options));
 }
 
 void check_options(const RunOptions& options) {
@@ -205,20 +207,7 @@ void check_options(const RunOptions& options) {
     throw Error("--timing-only", "computes no values to compare or write",
                 "leave out --expect and --output, or --timing-only");
   }
-  std::vector<std::string> taken = run_reads(options);
-  const std::size_t read = taken.size();
-  for (const std::string& path : {options.trace, options.report, options.json}) {
-    if (path.empty()) {
-      continue;
-    }
-    expect_writable(path, {taken.begin(), taken.begin() + static_cast<std::ptrdiff_t>(read)});
-    if (std::any_of(taken.begin() + static_cast<std::ptrdiff_t>(read), taken.end(),
-                    [&](const std::string& other) { return same_file(path, other); })) {
-      throw Error(path, "is given for two outputs, of which one would be lost",
-                  "give each a name of its own");
-    }
-    taken.push_back(path);
-  }
+  expect_outputs({options.trace, options.report, options.json}, run_reads(options));
   if (!options.output_folder.empty() && fs::exists(options.output_folder) &&
       !fs::is_directory(options.output_folder)) {
     throw Error("--output " + options.output_folder, "is not a folder", "give a folder");

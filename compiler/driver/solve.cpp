@@ -21,7 +21,9 @@ std::vector<int> order_from(const std::string& path, const solver::Problem& prob
       solver::treewidth::parse_td(solver::read_file(path), path);
   const auto mistakes = check(solver::treewidth::graph_of(problem), decomposition);
   if (!mistakes.empty()) {
-    throw Error(path, fmt::format("is no decomposition of this problem: {} {}", mistakes.front().where, mistakes.front().what),
+    throw Error(path,
+                fmt::format("is no decomposition of this problem: {} {}", mistakes.front().where,
+                            mistakes.front().what),
                 "vertices are operators; see systole solve --export gr FILE");
   }
   return order_of(decomposition);
@@ -35,14 +37,8 @@ int solve_file(const SolveFileOptions& options) {
   if (!options.decomposition.empty()) {
     read.push_back(options.decomposition);
   }
-  for (const std::string& path : {options.result, options.json}) {
-    if (!path.empty()) {
-      expect_writable(path, read);
-    }
-  }
-  if (!options.export_to.empty()) {
-    expect_writable(options.export_to[1], read);
-  }
+  expect_outputs(
+      {options.result, options.json, options.export_to.empty() ? "" : options.export_to[1]}, read);
   const solver::Problem problem = solver::formats::imported(options.problem);
   if (!options.export_to.empty()) {
     write_file(options.export_to[1], solver::formats::exported(problem, options.export_to[0]));
@@ -53,9 +49,12 @@ int solve_file(const SolveFileOptions& options) {
     budget.elimination_order = order_from(options.decomposition, problem);
   }
   const solver::Result result = solver::solve(strategy, problem, budget);
-  const auto cost = [](solver::Cost c) { return c >= solver::infinity ? std::string("inf") : fmt::format("{}", c); };
-  std::string text = fmt::format("cost {}\nbound {}\nstatus {}\nseconds {:.3f}\n", cost(result.cost), cost(result.bound),
-                                 solver::name(result.status), result.seconds);
+  const auto cost = [](solver::Cost c) {
+    return c >= solver::infinity ? std::string("inf") : fmt::format("{}", c);
+  };
+  std::string text =
+      fmt::format("cost {}\nbound {}\nstatus {}\nseconds {:.3f}\n", cost(result.cost),
+                  cost(result.bound), solver::name(result.status), result.seconds);
   if (!result.note.empty()) {
     text += "note " + result.note + "\n";
   }

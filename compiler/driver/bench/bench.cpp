@@ -184,7 +184,7 @@ int bench(const BenchOptions& options) {
   strategies_named(options.strategies);
   const std::string run = run_key(suite, options, target);
   const std::string output = options.output.empty() ? suite.name + ".jsonl" : options.output;
-  expect_writable(output);
+  expect_outputs({output}, {options.suite});
   Results results(output, run);
   for (const std::string& file : options.merge) {
     results.merge(file);

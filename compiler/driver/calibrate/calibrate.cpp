@@ -48,6 +48,10 @@ std::string output_of(const CalibrateOptions& options, const Target& target) {
   return options.output.empty() ? target.machine.name + ".calibrated.yaml" : options.output;
 }
 
+std::string profile_of(const CalibrateOptions& options, const Target& target) {
+  return options.profile.empty() ? target.machine.name + ".profile.jsonl" : options.profile;
+}
+
 std::vector<Configuration> configurations_of(const CalibrateOptions& options) {
   std::vector<Configuration> out;
   for (const std::string& name : options.suites) {
@@ -68,9 +72,9 @@ class Measuring {
  public:
   Measuring(const CalibrateOptions& options, const Target& target)
       : configurations_(configurations_of(options)),
-        path_(options.profile.empty() ? target.machine.name + ".profile.jsonl" : options.profile),
+        path_(profile_of(options, target)),
         jobs_(static_cast<std::size_t>(options.jobs)),
-        file_((expect_writable(path_), path_), key_of(options, target)) {}
+        file_(path_, key_of(options, target)) {}
 
   using Work = std::function<std::vector<Sample>(const Configuration&)>;
 
@@ -99,8 +103,6 @@ class Measuring {
     }
     return samples;
   }
-
-  [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
   static std::string key_of(const CalibrateOptions& options, const Target& target) {
@@ -276,7 +278,8 @@ int calibrate(const CalibrateOptions& options) {
   }
   const Target target = load_target(options.target);
   const std::string output = output_of(options, target);
-  expect_writable(output);
+  const std::string log = profile_of(options, target) + ".log";
+  expect_outputs({output, profile_of(options, target), log});
   Measuring measuring(options, target);
   const auto write = [&](const Fit& fitted) {
     layout::CostModel model = fitted.model;
@@ -295,7 +298,7 @@ int calibrate(const CalibrateOptions& options) {
       error_table(done.samples, {{target.cost_file, target.costs}, {"fitted", done.fit.model}}) +
       "\n" + coefficient_table(target.costs, done.fit);
   std::fputs(report.c_str(), stdout);
-  write_file(measuring.path() + ".log", report);
+  write_file(log, report);
   return 0;
 }
 

@@ -14,7 +14,8 @@ namespace systole::tests {
 namespace fs = std::filesystem;
 
 Folder::Folder() {
-  std::string name = (fs::temp_directory_path() / "systole-test-XXXXXX").string();
+  std::string name = (fs::temp_directory_path() / "systole-test-").string();
+  name.append(6, 'X');  // mkdtemp puts other letters there
   REQUIRE(mkdtemp(name.data()) != nullptr);
   path_ = name;
 }
@@ -25,7 +26,8 @@ Folder::~Folder() {
 }
 
 std::size_t Folder::files() const {
-  return static_cast<std::size_t>(std::distance(fs::directory_iterator(path_), fs::directory_iterator()));
+  return static_cast<std::size_t>(
+      std::distance(fs::directory_iterator(path_), fs::directory_iterator()));
 }
 
 std::string read_text(const std::string& path) {
@@ -39,8 +41,8 @@ void write_text(const std::string& path, const std::string& text) {
 
 Run run_systole(const std::string& arguments) {
   const Folder folder;
-  const std::string command = std::string(SYSTOLE_PROGRAM) + " " + arguments + " >" + folder.file("out") + " 2>" +
-                              folder.file("err") + " </dev/null";
+  const std::string command = std::string(SYSTOLE_PROGRAM) + " " + arguments + " >" +
+                              folder.file("out") + " 2>" + folder.file("err") + " </dev/null";
   const int status = std::system(command.c_str());
   Run run;
   run.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -64,7 +66,8 @@ void expect_mistake(const Run& run, const std::string& part) {
 
 std::string shared_file(const std::string& name) {
   const char* environment = std::getenv("SYSTOLE_SHARED");
-  const fs::path root = environment != nullptr ? fs::path(environment) : fs::path(SYSTOLE_SOURCE_DIR) / "../shared";
+  const fs::path root =
+      environment != nullptr ? fs::path(environment) : fs::path(SYSTOLE_SOURCE_DIR) / "../shared";
   if (!fs::exists(root / name)) {
     std::printf("SKIPPED: %s is not there (set SYSTOLE_SHARED)\n", (root / name).c_str());
     return {};

@@ -1,7 +1,9 @@
 // The command line as outside checks rely on it: forms, exit codes, one line per mistake, nothing half-written.
 #include <doctest/doctest.h>
 
+
 #include <algorithm>
+#include <filesystem>
 #include <string>
 
 #include "compiler/frontend/npy.hpp"
@@ -115,6 +117,19 @@ TEST_CASE("two outputs into one file are refused before anything runs") {
   expect_mistake(run_systole("run " + model + " --weights random:7 --report " + folder.file("f") +
                              " --trace " + folder.file("./f")),
                  "two outputs");
+  const std::string problem = folder.file("tiny.ls");
+  CHECK(run_systole("compile " + model + " --weights random:7 --emit problem -o " + problem).code ==
+        0);
+  for (const char* option : {" --result ", " --json "}) {
+    expect_mistake(run_systole("solve " + problem + option + problem), "would be overwritten");
+  }
+  expect_mistake(run_systole("solve " + problem + " --result " + folder.file("f") + " --json " +
+                             folder.file("f")),
+                 "two outputs");
+  expect_mistake(run_systole("calibrate --machine toy --output " + folder.file("f") +
+                             " --profile " + folder.file("f")),
+                 "two outputs");
+  CHECK(!std::filesystem::exists(folder.file("f")));
 }
 
 TEST_CASE("the parts of a report in whole cycles add up to the total") {
@@ -274,6 +289,9 @@ TEST_CASE("a file that the command reads is never overwritten") {
   expect_mistake(run_systole("compile " + weights + " -o " + folder.file("./tiny.yaml")),
                  "would be overwritten");
   expect_mistake(run_systole("inspect " + weights + " --dot " + model), "would be overwritten");
+  for (const char* command : {"compare ", "explain "}) {
+    expect_mistake(run_systole(command + weights + " --json " + model), "would be overwritten");
+  }
   for (const char* option : {" --json ", " --trace ", " --report "}) {
     expect_mistake(run_systole("run " + weights + option + model), "would be overwritten");
   }

@@ -67,6 +67,18 @@ int count(const layout::LaidGraph& laid, MapFunction function) {
 
 using Write = std::function<TensorId(Formula&)>;
 
+// Hands f the number of each way, and its formula laid out, before and after.
+template <class F>
+void for_each_way(const std::vector<Write>& ways, F&& f) {
+  for (std::size_t way = 0; way < ways.size(); ++way) {
+    INFO("way ", way);
+    Formula formula;
+    const TensorId y = ways[way](formula);
+    const layout::LaidGraph laid = laid_out(formula, {y});
+    f(way, laid, lower::with_whole_functions(laid));
+  }
+}
+
 }  // namespace
 
 TEST_CASE("a GELU written out with erf is one function, whatever the order of its factors") {
@@ -80,22 +92,18 @@ TEST_CASE("a GELU written out with erf is one function, whatever the order of it
         return f.times(f.number(0.5),
                        f.times(f.x, f.map(MapFunction::add, f.erf(inner), f.number(1))));
       }};
-  for (std::size_t way = 0; way < ways.size(); ++way) {
-    INFO("way ", way);
-    Formula f;
-    const TensorId y = ways[way](f);
-    const layout::LaidGraph laid = laid_out(f, {y});
-    const layout::LaidGraph whole = lower::with_whole_functions(laid);
-    CHECK(count(whole, MapFunction::gelu) == 1);
-    CHECK(count(whole, MapFunction::erf) == 0);
-    CHECK(count(whole, MapFunction::multiply) == 0);
-    Random random(way + 1);
-    graph::Array x = graph::make_array(graph::ElementType::f32, {6, 5});
-    for (std::int64_t i = 0; i < 30; ++i) {
-      graph::set(x, i, static_cast<double>(random.integer(-400, 400)) / 100);
-    }
-    CHECK(fault_of(laid, {{"x", x}}, isa::read_machine("toy"), {}) == "");
-  }
+  for_each_way(ways,
+               [](std::size_t way, const layout::LaidGraph& laid, const layout::LaidGraph& whole) {
+                 CHECK(count(whole, MapFunction::gelu) == 1);
+                 CHECK(count(whole, MapFunction::erf) == 0);
+                 CHECK(count(whole, MapFunction::multiply) == 0);
+                 Random random(way + 1);
+                 graph::Array x = graph::make_array(graph::ElementType::f32, {6, 5});
+                 for (std::int64_t i = 0; i < 30; ++i) {
+                   graph::set(x, i, static_cast<double>(random.integer(-400, 400)) / 100);
+                 }
+                 CHECK(fault_of(laid, {{"x", x}}, isa::read_machine("toy"), {}) == "");
+               });
 }
 
 TEST_CASE("what is nearly a GELU stays as it is written") {
@@ -111,15 +119,11 @@ TEST_CASE("what is nearly a GELU stays as it is written") {
       [](Formula& f) {  // of another value
         return f.times(f.times(f.map(MapFunction::add, f.x, f.number(3)), f.number(0.5)), f.gate());
       }};
-  for (std::size_t way = 0; way < ways.size(); ++way) {
-    INFO("way ", way);
-    Formula f;
-    const TensorId y = ways[way](f);
-    const layout::LaidGraph laid = laid_out(f, {y});
-    const layout::LaidGraph whole = lower::with_whole_functions(laid);
-    CHECK(count(whole, MapFunction::gelu) == 0);
-    CHECK(whole.graph.nodes.size() == laid.graph.nodes.size());
-  }
+  for_each_way(ways,
+               [](std::size_t, const layout::LaidGraph& laid, const layout::LaidGraph& whole) {
+                 CHECK(count(whole, MapFunction::gelu) == 0);
+                 CHECK(whole.graph.nodes.size() == laid.graph.nodes.size());
+               });
 }
 
 TEST_CASE("parts of a GELU that something else reads stay") {

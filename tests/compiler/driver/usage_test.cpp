@@ -1,7 +1,6 @@
 // The command line as outside checks rely on it: forms, exit codes, one line per mistake, nothing half-written.
 #include <doctest/doctest.h>
 
-
 #include <algorithm>
 #include <filesystem>
 #include <string>

@@ -154,7 +154,7 @@ TEST_CASE(
     const graph::Contraction op{{0, 2}, {2, 1}, {0, 1}};
     TensorId y = test.node(op, {x, w}, rows, layout::Mechanism::lhs_stationary);
     y = test.node(Map{MapFunction::subtract}, {row, y}, rows);
-    y = test.node(Map{MapFunction::square}, {y}, rows);
+    y = test.node(Map{MapFunction::relu}, {y}, rows);  // tells a difference from its opposite
     y = test.node(graph::Reduce{graph::ReduceFunction::sum, {1}, true}, {y}, numbers);
     y = test.node(Map{MapFunction::sqrt}, {y}, numbers);
     test.output(y);
@@ -311,6 +311,25 @@ TEST_CASE("a matrix that the array turns for one product is turned inside it and
       }
     }
   }
+}
+
+TEST_CASE("heads that do not fill blocks of partitions are turned by the array alone") {
+  Laid test;
+  const layout::Layout rows{{0, 1, 2}, 2, 0};  // 192 partitions: tiles of 128 straddle blocks
+  const layout::Layout turned{{2, 0, 1}, 1, 0};
+  TensorId y = test.input("x", {3, 64, 64}, rows);
+  y = test.node(Map{MapFunction::square}, {y}, rows);
+  y = test.node(graph::Convert{}, {y}, turned, layout::Mechanism::array_transpose);
+  y = test.node(Map{MapFunction::relu}, {y}, turned);
+  y = test.node(graph::Convert{}, {y}, layout::row_major(3, 0), layout::Mechanism::dma);
+  test.output(y);
+  expect_right(test);
+  const lower::TileProgram program = tiles(test.laid, isa::read_machine("trn1"));
+  CHECK(std::ranges::none_of(program.instructions, [](const lower::TileInstruction& item) {
+    const auto* dma = item.instruction.operation.get_if<isa::Dma>();
+    return dma != nullptr && dma->source.space != isa::Space::hbm &&
+           dma->destination.space != isa::Space::hbm;
+  }));
 }
 
 TEST_CASE("what else reads a turned matrix, or its shape as an output, has it stored") {

@@ -358,6 +358,30 @@ TEST_CASE("a bank under eviction takes no accumulation; another bank does") {
   }
 }
 
+TEST_CASE("a bank that takes sums gives none away; another bank does") {
+  const isa::Machine machine = isa::read_machine("toy");
+  for (const int bank : {0, 1}) {
+    for (const Engine engine : {Engine::vector, Engine::scalar}) {
+      Builder b(machine);
+      isa::Multiply multiply;
+      multiply.moving = sbuf(DType::bf16, 8, 4, 0);
+      multiply.out = psum(8, 4, 0);
+      b.add(Engine::tensor, multiply);  // until 4
+      const isa::Access in = psum(8, 8, bank * 64 + 32);
+      if (engine == Engine::vector) {
+        b.add(engine, isa::Copy{in, sbuf(DType::f32, 8, 8, 256)});
+      } else {
+        isa::Activation evict;
+        evict.in = in;
+        evict.out = sbuf(DType::f32, 8, 8, 256);
+        b.add(engine, evict);
+      }
+      const auto& idle = time(b).engines[static_cast<std::size_t>(engine)].idle;
+      CHECK(idle[static_cast<std::size_t>(Stall::bank)].count() == (bank == 0 ? 4 : 0));
+    }
+  }
+}
+
 TEST_CASE("a transfer: trigger, start-up, rows one after the other on each engine, completion") {
   const isa::Machine machine = isa::read_machine("toy");
   Builder b(machine);

@@ -315,13 +315,14 @@ TEST_CASE("a matrix that the array turns for one product is turned inside it and
 
 TEST_CASE("heads that do not fill blocks of partitions are turned by the array alone") {
   Laid test;
-  const layout::Layout rows{{0, 1, 2}, 2, 0};  // 192 partitions: tiles of 128 straddle blocks
-  const layout::Layout turned{{2, 0, 1}, 1, 0};
-  TensorId y = test.input("x", {3, 64, 64}, rows);
+  const layout::Layout rows{
+      {0, 1, 2, 3}, 3, 0};  // 2 and 1 heads of 64 in turn: tiles of 128 straddle
+  const layout::Layout turned{{3, 0, 1, 2}, 1, 0};
+  TensorId y = test.input("x", {4, 3, 64, 64}, rows);
   y = test.node(Map{MapFunction::square}, {y}, rows);
   y = test.node(graph::Convert{}, {y}, turned, layout::Mechanism::array_transpose);
   y = test.node(Map{MapFunction::relu}, {y}, turned);
-  y = test.node(graph::Convert{}, {y}, layout::row_major(3, 0), layout::Mechanism::dma);
+  y = test.node(graph::Convert{}, {y}, layout::row_major(4, 0), layout::Mechanism::dma);
   test.output(y);
   expect_right(test);
   const lower::TileProgram program = tiles(test.laid, isa::read_machine("trn1"));

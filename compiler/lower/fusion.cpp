@@ -137,7 +137,8 @@ class Planner {
     fusion_.inlined[value] = only_reduced ? 1 : 0;
   }
 
-  // Whether the node gives one number for each index of the value's partitions, from all that lies there.
+  // Whether the node gives one number for each index of the value's partitions and outer free axes, from all that lies
+  // inside them.
   [[nodiscard]] bool reduces_partitions(NodeId node, TensorId value) const {
     const auto* reduce = std::get_if<graph::Reduce>(&laid_.graph.nodes[node].op);
     if (reduce == nullptr || laid_.mechanisms[node] != layout::Mechanism::standard ||
@@ -148,15 +149,22 @@ class Planner {
     }
     const layout::Layout& layout = laid_.layouts[value];
     const graph::Shape& shape = laid_.graph.tensors[value].shape;
+    bool kept = false;    // there is a free axis that is not reduced
+    bool inside = false;  // a reduced axis has been met
     for (std::size_t i = 0; i < layout.order.size(); ++i) {
       const int axis = layout.order[i];
+      if (shape[static_cast<std::size_t>(axis)] == 1) {
+        continue;
+      }
       const bool reduced = std::ranges::find(reduce->axes, axis) != reduce->axes.end();
-      const bool free = i >= static_cast<std::size_t>(layout.split);
-      if (shape[static_cast<std::size_t>(axis)] != 1 && reduced != free) {
+      const bool across = i < static_cast<std::size_t>(layout.split);
+      if (across ? reduced : inside && !reduced) {
         return false;
       }
+      inside = inside || reduced;
+      kept = kept || (!across && !reduced);
     }
-    return true;
+    return inside || !kept;
   }
 
   [[nodiscard]] NodeId follower_of(TensorId value, NodeId host) const {

@@ -38,7 +38,15 @@ void lower_map(Builder& builder, graph::NodeId node) {
     reducers.emplace_back(builder, reduction, output);
   }
   const bool stored = builder.is_stored(output.tensor);
-  const std::int64_t limit = chunk_elements(builder, chain.bytes());
+  // Rows that see one number per partition, or are added up on the way, are chunks.
+  std::int64_t row = chain.row_elements();
+  for (const MapReducer& reducer : reducers) {
+    if (row == 0 && chain.ends_in_function()) {
+      row = reducer.row_elements();
+    }
+  }
+  const std::int64_t room = chunk_elements(builder, chain.bytes());
+  const std::int64_t limit = row > 0 ? std::min(row, room) : room;
   const std::int64_t partitions = builder.machine().partitions;
   // With a number per partition, one instruction per block keeps the cheap scalar form; over several blocks at once the
   // numbers are a second operand. That pays only if a block is short.

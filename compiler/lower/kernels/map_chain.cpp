@@ -116,7 +116,7 @@ MapChain::MapChain(Builder& builder, const std::vector<graph::NodeId>& nodes, gr
 void MapChain::choose_source(Step& step) {
   int longer = -1;
   for (std::size_t i = 0; i < step.readers.size(); ++i) {
-    if (!step.readers[i]->may_be_scalar()) {
+    if (!step.readers[i]->may_be_scalar() && step.readers[i]->row_elements() == 0) {
       if (longer >= 0) {
         return;
       }
@@ -154,15 +154,31 @@ bool MapChain::reads_blocks() const {
 bool MapChain::has_partition_scalars() const {
   return std::ranges::any_of(steps_, [](const Step& step) {
     return std::ranges::any_of(step.readers, [](const auto& reader) {
-      return reader && reader->may_be_scalar() && !reader->immediate();
+      return reader &&
+             ((reader->may_be_scalar() && !reader->immediate()) || reader->row_elements() > 0);
     });
   });
+}
+
+std::int64_t MapChain::row_elements() const {
+  std::int64_t out = 0;
+  for (const Step& step : steps_) {
+    for (const std::optional<MapReader>& reader : step.readers) {
+      const std::int64_t row = reader ? reader->row_elements() : 0;
+      out = out == 0 || row == 0 ? std::max(out, row) : std::min(out, row);
+    }
+  }
+  return out;
+}
+
+bool MapChain::ends_in_function() const {
+  return table_function(steps_.back().op.function).has_value() && isa::is_float(output_.dtype);
 }
 
 // A step's other operand if it is one number per partition (or one altogether); only for steps with at most one other.
 std::optional<ScalarOperand> MapChain::scalar_of(Step& step, const MapChunk& chunk) const {
   for (std::optional<MapReader>& reader : step.readers) {
-    if (!reader || !reader->may_be_scalar() || chunk.by_blocks) {
+    if (!reader || chunk.by_blocks || !reader->is_scalar_in(chunk)) {
       continue;
     }
     const MapInput input = reader->read(chunk);

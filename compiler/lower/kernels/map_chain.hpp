@@ -22,6 +22,10 @@ class MapChain {
   [[nodiscard]] bool reads_blocks() const;
   // Whether some operand is one number per partition.
   [[nodiscard]] bool has_partition_scalars() const;
+  // Elements of the shortest row that sees one number of an operand with several numbers per partition; 0: none.
+  [[nodiscard]] std::int64_t row_elements() const;
+  // Whether the last instruction can add up what it makes without taking longer.
+  [[nodiscard]] bool ends_in_function() const;
   [[nodiscard]] const Operand& output() const { return output_; }
   // The steps are one instruction on floats, so that the producer may write the chain's result in place of its own.
   [[nodiscard]] bool is_one_instruction() const;

@@ -88,6 +88,33 @@ bool MapReader::may_be_scalar() const {
          std::ranges::all_of(output_.free_axes, [this](int axis) { return own_axis(axis) < 0; });
 }
 
+std::int64_t MapReader::row_elements() const {
+  constexpr std::int64_t least = 128;  // then the instructions' fixed costs are made up for
+  if (may_be_scalar() || !input_.resident || across_ != Across::all) {
+    return 0;
+  }
+  std::int64_t out = 1;
+  for (std::size_t i = output_.free_axes.size(); i-- > 0;) {
+    if (own_axis(output_.free_axes[i]) >= 0) {
+      break;
+    }
+    out *= output_.shape[at(output_.free_axes[i])];
+  }
+  return out >= least ? out : 0;
+}
+
+bool MapReader::is_scalar_in(const MapChunk& chunk) const {
+  if (may_be_scalar()) {
+    return true;
+  }
+  for (std::size_t i = 0; i < output_.free_axes.size(); ++i) {
+    if (own_axis(output_.free_axes[i]) >= 0 && chunk.free[i].extent > 1) {
+      return false;
+    }
+  }
+  return row_elements() > 0;
+}
+
 std::int64_t MapReader::staged_bytes() const {
   if (immediate_ || (input_.resident && across_ == Across::all)) {
     return 0;

@@ -37,6 +37,10 @@ class MapReader {
   [[nodiscard]] std::int64_t staged_bytes() const;
   // Whether a chunk inside one block sees one number per partition, or one altogether.
   [[nodiscard]] bool may_be_scalar() const;
+  // Elements of the output inside a partition that see one number, if a partition has several such rows of a useful
+  // length and the operand lies at hand; else 0. A chunk of one row sees one number per partition.
+  [[nodiscard]] std::int64_t row_elements() const;
+  [[nodiscard]] bool is_scalar_in(const MapChunk& chunk) const;
   [[nodiscard]] std::optional<float> immediate() const { return immediate_; }
   // Whether whole blocks can be read at once.
   [[nodiscard]] bool reads_blocks() const { return across_ != Across::some; }

@@ -75,6 +75,9 @@ std::int64_t merge_duplicates(graph::Graph& graph, const Options& options);
 // differently.
 std::int64_t fold_scales(graph::Graph& graph, const Options& options);
 
+// A power of two behind a product to which a tensor is added (a mask to scores) goes to the product's smaller operand.
+std::int64_t advance_scales(graph::Graph& graph, const Options& options);
+
 // The division of a softmax moves behind a product that its shares are an operand of, where the product is read
 // undivided by nothing else. Rounds differently.
 std::int64_t delay_divisions(graph::Graph& graph, const Options& options);

@@ -22,6 +22,8 @@ const std::vector<Pass>& all_passes() {
       {"narrow_operands", "read operands of maps unexpanded", narrow_operands},
       {"simplify_maps", "maps with neutral, repeated or constant operands", simplify_maps},
       {"delay_divisions", "divide products of softmax, not its shares", delay_divisions},
+      {"advance_scales", "powers of two before products that something is added to",
+       advance_scales},
       {"fold_scales", "scales behind products go into constant weights", fold_scales},
       {"remove_dead", "drop what no output needs", remove_dead},
   };

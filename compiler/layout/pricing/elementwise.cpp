@@ -99,9 +99,30 @@ Passes passes_of(graph::MapFunction function) {
   return {};
 }
 
-// One value per partition at most: instructions take such an operand as a scalar beside the data.
-bool is_scalar(const View& view) {
-  return view.free == 1;
+// Elements of the result inside a partition, next to each other, that take the same element of an operand.
+std::int64_t repeats(const NodeViews& node, std::size_t operand) {
+  const Layout& layout = node.configuration.output;
+  const graph::Shape& out = *node.site.shapes.back();
+  const graph::Shape& in = *node.site.shapes[operand];
+  const std::size_t missing = out.size() - in.size();
+  std::int64_t count = 1;
+  for (std::size_t i = layout.order.size(); i-- > static_cast<std::size_t>(layout.split);) {
+    const auto axis = static_cast<std::size_t>(layout.order[i]);
+    if (out[axis] != 1 && axis >= missing && in[axis - missing] == out[axis]) {
+      break;
+    }
+    count *= out[axis];
+  }
+  return count;
+}
+
+// One value per partition at most, or per long row of one: instructions take such an operand as a scalar beside the data.
+bool is_scalar(const NodeViews& node, std::size_t operand) {
+  constexpr std::int64_t long_row = 128;
+  const View& view = node.views[operand];
+  const View& out = node.views.back();
+  return (view.free == 1 && out.free > 1) ||
+         (!view.hbm && view.partitions == out.partitions && repeats(node, operand) >= long_row);
 }
 
 // The operand lacks some of the result's partition axes: its rows are repeated across the
@@ -127,10 +148,10 @@ void price_map(Work& work, const graph::Map& op, const NodeViews& node) {
   bool narrow = node.dtypes.back() == isa::DType::bf16;
   for (std::size_t i = 0; i + 1 < node.views.size(); ++i) {
     broadcast(work, node.views[i], out);
-    tiles += is_scalar(node.views[i]) && out.free > 1 ? 0 : 1;
-    // A tile that is broadcast along a free axis is read with stride 0, which has no fast mode.
-    narrow = narrow && node.dtypes[i] == isa::DType::bf16 &&
-             (node.views[i].free == out.free || is_scalar(node.views[i]));
+    const bool scalar = is_scalar(node, i);
+    tiles += scalar ? 0 : 1;
+    // A tile that is broadcast along the innermost free axis is read with stride 0, which has no fast mode.
+    narrow = narrow && node.dtypes[i] == isa::DType::bf16 && (scalar || repeats(node, i) == 1);
   }
   // Two tiles are read one after the other, except 2-byte sums, differences and products.
   using F = graph::MapFunction;

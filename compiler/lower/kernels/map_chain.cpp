@@ -176,19 +176,25 @@ bool MapChain::ends_in_function() const {
 }
 
 // A step's other operand if it is one number per partition (or one altogether); only for steps with at most one other.
-std::optional<ScalarOperand> MapChain::scalar_of(Step& step, const MapChunk& chunk) const {
+std::optional<ScalarOperand> MapChain::scalar_of(Step& step, const MapChunk& chunk, bool negative) {
   for (std::optional<MapReader>& reader : step.readers) {
     if (!reader || chunk.by_blocks || !reader->is_scalar_in(chunk)) {
       continue;
     }
-    const MapInput input = reader->read(chunk);
-    if (input.form == MapInput::Form::immediate) {
-      return ScalarOperand(input.value);
+    if (const std::optional<Tile> made = negative ? reader->negative_of(chunk) : std::nullopt) {
+      return ScalarOperand(*made);
     }
-    if (free_elements(input.tile) == 1) {
+    const MapInput input = reader->read(chunk);
+    std::optional<ScalarOperand> out;
+    if (input.form == MapInput::Form::immediate) {
+      out = ScalarOperand(input.value);
+    } else if (free_elements(input.tile) == 1) {
       Tile element = input.tile;
       element.dims.clear();
-      return ScalarOperand(element);
+      out = ScalarOperand(element);
+    }
+    if (out) {
+      return negative ? scaled(*out, -1.0F) : *out;
     }
   }
   return std::nullopt;
@@ -210,24 +216,24 @@ bool MapChain::extend(Group& group, Step& step, const MapChunk& chunk) {
   }
   const bool shift = f == MapFunction::add || f == MapFunction::subtract;
   const bool scale = f == MapFunction::multiply || f == MapFunction::divide;
-  if (step.readers.size() != 2 || !(shift || scale) || group.bias || (scale && group.scale)) {
+  const bool inverse = f == MapFunction::subtract || f == MapFunction::divide;
+  if (step.readers.size() != 2 || !(shift || scale) || (shift && group.bias) ||
+      (scale && group.scale) || (inverse && step.through != 0)) {
     return false;
   }
-  std::optional<ScalarOperand> operand = scalar_of(step, chunk);
+  std::optional<ScalarOperand> operand = scalar_of(step, chunk, f == MapFunction::subtract);
   if (!operand) {
     return false;
   }
-  const bool inverse = f == MapFunction::subtract || f == MapFunction::divide;
-  if (inverse && (step.through != 0 || (operand->per_partition && f == MapFunction::divide))) {
+  const bool exact = !operand->per_partition && is_exact_reciprocal(operand->value);
+  if (!exact && (f == MapFunction::divide || (scale && group.bias))) {
     return false;
   }
   if (f == MapFunction::divide) {
-    if (!is_exact_reciprocal(operand->value)) {
-      return false;
-    }
     operand->value = 1.0F / operand->value;
-  } else if (f == MapFunction::subtract) {
-    operand = negated(*operand);
+  }
+  if (scale && group.bias) {
+    group.bias = scaled(*group.bias, operand->value);
   }
   (shift ? group.bias : group.scale) = operand;
   return true;
@@ -264,9 +270,10 @@ std::size_t MapChain::static_group() const {
     const bool inverts = number && step.through == 0;
     const bool shift = scalar && !shifted &&
                        (f == MapFunction::add || (f == MapFunction::subtract && step.through == 0));
-    const bool scale = scalar && !shifted && !scaled &&
-                       (f == MapFunction::multiply ||
-                        (f == MapFunction::divide && inverts && is_exact_reciprocal(*number)));
+    const bool exact = number && is_exact_reciprocal(*number);
+    const bool scale = scalar && !scaled &&
+                       ((f == MapFunction::multiply && (exact || !shifted)) ||
+                        (f == MapFunction::divide && inverts && exact));
     if (!shift && !scale) {
       return i;
     }
@@ -368,14 +375,14 @@ bool MapChain::emit_summing(const Group& group, const Tile& out, const Tile& in,
   return true;
 }
 
-// A number per partition is negated by an instruction of its own, on one element.
-ScalarOperand MapChain::negated(const ScalarOperand& operand) {
+// A number per partition is scaled by an instruction of its own, on one element.
+ScalarOperand MapChain::scaled(const ScalarOperand& operand, float factor) {
   if (!operand.per_partition) {
-    return {-operand.value};
+    return {operand.value * factor};
   }
   const Tile out =
-      b_.scratch(operand.tile.partitions, {}, isa::DType::f32, "negated", operand.tile.partition);
-  b_.tensor_scalar(out, operand.tile, AluOp::multiply, -1.0F);
+      b_.scratch(operand.tile.partitions, {}, isa::DType::f32, "scaled", operand.tile.partition);
+  b_.tensor_scalar(out, operand.tile, AluOp::multiply, factor);
   return {out};
 }
 
@@ -454,6 +461,7 @@ bool MapChain::go(std::size_t begin, const MapChunk& chunk, std::optional<Tile> 
 
 bool MapChain::absorb(const MapChunk& chunk, const Tile& value, std::size_t first) {
   absorbed_ = 0;
+  absorbing_.clear();
   std::vector<TileInstruction>& emitted = b_.emitted();
   std::vector<std::size_t> copies;
   for (std::size_t i = first; i < emitted.size(); ++i) {
@@ -498,6 +506,7 @@ bool MapChain::absorb(const MapChunk& chunk, const Tile& value, std::size_t firs
     const bool activation = item.instruction.operation.holds<isa::Activation>();
     item.instruction.engine = activation ? isa::Engine::scalar : isa::Engine::vector;
     item.any_engine = !activation;
+    absorbing_.push_back(i + loads);
   }
   absorbed_ = group.end;
   return true;
@@ -543,6 +552,7 @@ bool MapChain::absorb_pair(const MapChunk& chunk, const Tile& value,
     item.instruction.engine = isa::Engine::vector;
     item.buffers = std::move(buffers);
     item.any_engine = false;
+    absorbing_.push_back(copies[c] + loads);
   }
   absorbed_ = 1;
   return true;
@@ -550,9 +560,42 @@ bool MapChain::absorb_pair(const MapChunk& chunk, const Tile& value,
 
 void MapChain::run_rest(const MapChunk& chunk, const Tile& value, const Tile& out) {
   (void)go(absorbed_, chunk, value, true, out);
-  if (absorbed_ == steps_.size() && value.buffer != out.buffer) {
+  if (absorbed_ == steps_.size() && value.buffer != out.buffer && !redirect(value, out)) {
     b_.copy(out, value);
   }
+}
+
+// The instructions that took all steps write the result's own tile instead of the producer's.
+bool MapChain::redirect(const Tile& value, const Tile& out) {
+  std::vector<TileInstruction>& emitted = b_.emitted();
+  std::vector<Tile> parts;
+  for (const std::size_t i : absorbing_) {
+    isa::Access piece;
+    isa::for_each_access(
+        emitted[i].instruction.operation,
+        [&](const isa::Access& item, bool write) { piece = write ? item : piece; });
+    const std::optional<Tile> part = same_part(value, piece, out);
+    if (out.dtype != value.dtype || !part || !fits_access(b_.machine(), *part)) {
+      return false;
+    }
+    parts.push_back(*part);
+  }
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    TileInstruction& item = emitted[absorbing_[p]];
+    const auto redirected = [&](auto op, std::size_t operand) {
+      op.out = access(parts[p]);
+      item.instruction.operation = op;
+      item.buffers[operand] = parts[p].buffer;
+    };
+    if (item.instruction.operation.holds<isa::TensorTensor>()) {
+      redirected(item.instruction.operation.get<isa::TensorTensor>(), 2);
+    } else if (item.instruction.operation.holds<isa::TensorScalar>()) {
+      redirected(item.instruction.operation.get<isa::TensorScalar>(), 1);
+    } else {
+      redirected(item.instruction.operation.get<isa::Activation>(), 1);
+    }
+  }
+  return true;
 }
 
 namespace {

@@ -52,7 +52,7 @@ class MapChain {
     std::vector<std::optional<MapReader>> readers;  // the others
     isa::SourceId source;
   };
-  // Steps [begin, end) as function(scale * x + bias).
+  // Steps [begin, end) as function(scale * x + bias). A power of two behind the bias scales both, exactly.
   struct Group {
     std::size_t begin = 0;
     std::size_t end = 0;
@@ -62,7 +62,8 @@ class MapChain {
   };
 
   void choose_source(Step& step);
-  [[nodiscard]] std::optional<ScalarOperand> scalar_of(Step& step, const MapChunk& chunk) const;
+  [[nodiscard]] std::optional<ScalarOperand> scalar_of(Step& step, const MapChunk& chunk,
+                                                       bool negative);
   [[nodiscard]] bool extend(Group& group, Step& step, const MapChunk& chunk);
   [[nodiscard]] Group group_at(std::size_t begin, const MapChunk& chunk);
   [[nodiscard]] std::size_t static_group() const;
@@ -71,10 +72,11 @@ class MapChain {
   void emit_group(const Group& group, const Tile& out, const Tile& in);
   [[nodiscard]] bool emit_summing(const Group& group, const Tile& out, const Tile& in,
                                   const Tile& sum);
-  [[nodiscard]] ScalarOperand negated(const ScalarOperand& operand);
+  [[nodiscard]] ScalarOperand scaled(const ScalarOperand& operand, float factor);
   [[nodiscard]] static std::optional<float> power_of(const Group& group, const isa::Access& in);
   [[nodiscard]] bool absorb_pair(const MapChunk& chunk, const Tile& value,
                                  const std::vector<std::size_t>& copies);
+  [[nodiscard]] bool redirect(const Tile& value, const Tile& out);
   [[nodiscard]] isa::Operation operation_of(const Group& group, const isa::Access& in,
                                             const isa::Access& out, int first_partition,
                                             std::vector<BufferId>& buffers,
@@ -87,6 +89,7 @@ class MapChain {
   std::optional<MapReader> source_;  // what the first step works on, if no producer hands it over
   isa::DType value_type_ = isa::DType::f32;  // of the producer's value
   std::size_t absorbed_ = 0;                 // steps that the last absorb() took
+  std::vector<std::size_t> absorbing_;       // by these of the emitted instructions
 };
 
 // The chain of a host's followers, for its producer's writes.

@@ -221,6 +221,42 @@ MapInput MapReader::read(const MapChunk& chunk) {
   return out;
 }
 
+std::optional<Tile> MapReader::negative_of(const MapChunk& chunk) {
+  if (row_elements() == 0) {
+    return std::nullopt;
+  }
+  const std::int64_t lanes = builder_.machine().partitions;
+  std::vector<Span> all;
+  for (const std::int64_t extent : extents_of(input_, input_.free_axes)) {
+    all.push_back({0, extent});
+  }
+  if (negatives_.empty()) {
+    for_each_partition_range(
+        input_.partitions, lanes, input_.partitions, [&](Span range, bool by_blocks) {
+          const Tile from = builder_.read(input_.tensor, {range, all, by_blocks});
+          std::vector<std::int64_t> extents;
+          for (const isa::Dim& dim : from.dims) {
+            extents.push_back(dim.extent);
+          }
+          const Tile tile = builder_.scratch(from.partitions, extents, isa::DType::f32, "negative");
+          builder_.tensor_scalar(tile, from, isa::AluOp::multiply, -1.0F);
+          negatives_.push_back({range, by_blocks, tile});
+        });
+  }
+  const auto found = std::ranges::find_if(negatives_, [&](const Negatives& known) {
+    return chunk.partitions.begin < known.partitions.begin + known.partitions.extent;
+  });
+  const std::int64_t first = chunk.partitions.begin - found->partitions.begin;
+  Tile out = found->by_blocks ? drop_dim(found->tile, 0, first / lanes) : found->tile;
+  const std::vector<Span> own = own_free(chunk);
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    out = slice(out, static_cast<int>(i), own[i].begin, own[i].extent);
+  }
+  out.dims.clear();
+  return slice_partitions(out, static_cast<int>(first % lanes),
+                          static_cast<int>(chunk.partitions.extent));
+}
+
 const Tile& MapReader::remembered(const MapChunk& chunk) {
   std::vector<Span> place = own_free(chunk);
   const bool anywhere = across_ == Across::none;

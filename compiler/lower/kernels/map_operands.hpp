@@ -33,6 +33,8 @@ class MapReader {
   MapReader(Builder& builder, graph::TensorId input, const Operand& output);
 
   [[nodiscard]] MapInput read(const MapChunk& chunk);
+  // The negative number per partition of a chunk that is_scalar_in: of an operand with rows all are negated at once.
+  [[nodiscard]] std::optional<Tile> negative_of(const MapChunk& chunk);
   // Bytes per partition and element of the output that a chunk of this operand occupies in staging.
   [[nodiscard]] std::int64_t staged_bytes() const;
   // Whether a chunk inside one block sees one number per partition, or one altogether.
@@ -71,6 +73,12 @@ class MapReader {
   };
   [[nodiscard]] const Tile& remembered(const MapChunk& chunk);
   std::vector<Fetched> fetched_;
+  struct Negatives {
+    Span partitions;
+    bool by_blocks = false;
+    Tile tile;  // [blocks if by blocks, free axes]
+  };
+  std::vector<Negatives> negatives_;
 };
 
 // The value of a one-element constant that an instruction can take as an exact immediate.

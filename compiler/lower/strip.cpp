@@ -111,7 +111,8 @@ class Writer {
                  laid_.storage[n.output], laid_.mechanisms[id], laid_.predicted[id]);
   }
 
-  void region(const StripRegion& region) {
+  // late: nodes outside that make what only later stages read; they come when the first strips' vector work runs.
+  void region(const StripRegion& region, const std::vector<NodeId>& late) {
     const std::map<TensorId, TensorId> pins = pin(region);
     const std::int64_t strips = (region.extent + region.strip - 1) / region.strip;
     int stages = 0;
@@ -120,6 +121,9 @@ class Writer {
     }
     std::vector<std::map<TensorId, TensorId>> parts(static_cast<std::size_t>(strips), pins);
     for (std::int64_t turn = 0; turn < strips + stages - 1; ++turn) {
+      if (turn == 2) {
+        std::ranges::for_each(late, [this](NodeId id) { node(id); });
+      }
       for (int stage = stages; stage-- > 0;) {
         const std::int64_t strip = turn - stage;
         if (strip >= 0 && strip < strips && stage == 0) {
@@ -305,6 +309,45 @@ std::map<std::size_t, std::vector<TensorId>> shared_inputs(const layout::LaidGra
   return out;
 }
 
+// Nodes outside the region that make an operand which only its later products read, and nothing else: the last product
+// before it and what follows that. They need not come before the region, whose first strips keep the array idle while
+// they wait for vector work.
+std::vector<NodeId> late_makers(const layout::LaidGraph& laid, const StripRegion& region,
+                                const std::set<NodeId>& taken) {
+  constexpr int first_late_stage = 2;
+  const auto uses = graph::uses(laid.graph);
+  std::vector<NodeId> best;
+  for (const TensorId input : region.inputs) {
+    const bool late = std::ranges::all_of(uses[input], [&](const graph::Use& use) {
+      const auto stage = region.stages.find(use.node);
+      return stage != region.stages.end() && stage->second >= first_late_stage;
+    });
+    std::vector<NodeId> chain;
+    TensorId value = input;
+    while (late && laid.graph.tensors[value].kind == graph::TensorKind::intermediate &&
+           (value == input || uses[value].size() == 1)) {
+      const NodeId maker = laid.graph.tensors[value].producer;
+      const graph::Node& n = laid.graph.nodes[maker];
+      if (taken.contains(maker)) {
+        break;
+      }
+      chain.push_back(maker);
+      if (std::holds_alternative<graph::Contraction>(n.op)) {
+        std::ranges::reverse(chain);
+        best = chain;
+        break;
+      }
+      const bool follows = std::holds_alternative<graph::Map>(n.op) ||
+                           laid.mechanisms[maker] == layout::Mechanism::alias;
+      if (!follows) {
+        break;
+      }
+      value = n.inputs[0];
+    }
+  }
+  return best;
+}
+
 }  // namespace
 
 bool is_load(const layout::LaidGraph& laid, graph::NodeId node) {
@@ -409,6 +452,21 @@ layout::LaidGraph strip_mine(const layout::LaidGraph& given, const isa::Machine&
   for (const StripRegion& region : regions) {
     by_unit[region.nodes.back().index()] = &region;
   }
+  std::set<NodeId> taken;
+  for (const StripRegion& region : regions) {
+    taken.insert(region.nodes.begin(), region.nodes.end());
+  }
+  std::map<std::size_t, std::vector<NodeId>> late;
+  for (const auto& [unit, region] : by_unit) {
+    late[unit] = late_makers(laid, *region, taken);
+    taken.insert(late[unit].begin(), late[unit].end());
+  }
+  std::set<std::size_t> delayed;
+  for (const auto& [unit, nodes] : late) {
+    for (const NodeId node : nodes) {
+      delayed.insert(node.index());
+    }
+  }
   Writer writer(laid);
   for (const std::size_t unit : order) {
     if (const auto inputs = shared.find(unit); inputs != shared.end()) {
@@ -417,10 +475,10 @@ layout::LaidGraph strip_mine(const layout::LaidGraph& given, const isa::Machine&
       }
     }
     const auto region = by_unit.find(unit);
-    if (region == by_unit.end()) {
+    if (region != by_unit.end()) {
+      writer.region(*region->second, late.at(unit));
+    } else if (!delayed.contains(unit)) {
       writer.node(NodeId(unit));
-    } else {
-      writer.region(*region->second);
     }
   }
   return writer.take();

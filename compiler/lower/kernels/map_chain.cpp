@@ -512,11 +512,13 @@ bool MapChain::absorb(const MapChunk& chunk, const Tile& value, std::size_t firs
   return true;
 }
 
-// The first step's other operand is a tile: out of PSUM the two take no longer than the copy alone.
+// The first step's other operand is a tile, or a divisor per partition: out of PSUM the two take no longer than the copy
+// alone.
 bool MapChain::absorb_pair(const MapChunk& chunk, const Tile& value,
                            const std::vector<std::size_t>& copies) {
   Step& step = steps_.front();
-  const std::optional<AluOp> op = pair_of(step.op.function);
+  const bool divides = step.op.function == MapFunction::divide && step.through == 0;
+  const std::optional<AluOp> op = divides ? AluOp::divide : pair_of(step.op.function);
   if (!op || step.through < 0 || step.readers.size() != 2 || !isa::is_float(step.dtype) ||
       step.dtype != value.dtype) {
     return false;
@@ -524,13 +526,17 @@ bool MapChain::absorb_pair(const MapChunk& chunk, const Tile& value,
   std::vector<TileInstruction>& emitted = b_.emitted();
   const std::size_t before = emitted.size();
   const MapInput other = step.readers[static_cast<std::size_t>(1 - step.through)]->read(chunk);
-  if (other.form != MapInput::Form::tile || !isa::is_float(other.dtype)) {
+  if (other.form != (divides ? MapInput::Form::per_partition : MapInput::Form::tile) ||
+      !isa::is_float(other.dtype)) {
     return false;
   }
   std::vector<Tile> parts;
   for (const std::size_t i : copies) {
     const auto& copy = emitted[i].instruction.operation.get<isa::Copy>();
-    const std::optional<Tile> part = same_part(value, copy.out, other.tile);
+    const std::optional<Tile> part =
+        divides ? std::optional(slice_partitions(other.tile, copy.out.partition - value.partition,
+                                                 copy.out.partitions))
+                : same_part(value, copy.out, other.tile);
     if (copy.in.space != isa::Space::psum || !part || !fits_access(b_.machine(), *part)) {
       return false;
     }
@@ -542,6 +548,18 @@ bool MapChain::absorb_pair(const MapChunk& chunk, const Tile& value,
   for (std::size_t c = 0; c < copies.size(); ++c) {
     TileInstruction& item = emitted[copies[c] + loads];
     const auto copy = item.instruction.operation.get<isa::Copy>();
+    absorbing_.push_back(copies[c] + loads);
+    if (divides) {
+      isa::TensorScalar quotient;
+      quotient.in = copy.in;
+      quotient.out = copy.out;
+      quotient.op0 = AluOp::divide;
+      quotient.s0 = part_of(ScalarOperand(parts[c]), 0, copy.out.partitions, item.buffers);
+      item.instruction.operation = quotient;
+      item.instruction.engine = isa::Engine::vector;
+      item.any_engine = true;
+      continue;
+    }
     isa::TensorTensor pair{copy.in, access(parts[c]), copy.out, *op};
     std::vector<BufferId> buffers{item.buffers[0], parts[c].buffer, item.buffers[1]};
     if (step.through == 1) {
@@ -552,7 +570,6 @@ bool MapChain::absorb_pair(const MapChunk& chunk, const Tile& value,
     item.instruction.engine = isa::Engine::vector;
     item.buffers = std::move(buffers);
     item.any_engine = false;
-    absorbing_.push_back(copies[c] + loads);
   }
   absorbed_ = 1;
   return true;

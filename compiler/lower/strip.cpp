@@ -313,12 +313,16 @@ std::map<std::size_t, std::vector<TensorId>> shared_inputs(const layout::LaidGra
 // before it and what follows that. They need not come before the region, whose first strips keep the array idle while
 // they wait for vector work.
 std::vector<NodeId> late_makers(const layout::LaidGraph& laid, const StripRegion& region,
+                                const IdVector<TensorId, std::vector<graph::Use>>& uses,
                                 const std::set<NodeId>& taken) {
   constexpr int first_late_stage = 2;
-  const auto uses = graph::uses(laid.graph);
   std::vector<NodeId> best;
   for (const TensorId input : region.inputs) {
-    const bool late = std::ranges::all_of(uses[input], [&](const graph::Use& use) {
+    const auto in = [&](const std::vector<TensorId>& list) {
+      return std::ranges::find(list, input) != list.end();
+    };
+    const bool early = in(region.pinned) || in(region.held) || in(region.loaded);
+    const bool late = !early && std::ranges::all_of(uses[input], [&](const graph::Use& use) {
       const auto stage = region.stages.find(use.node);
       return stage != region.stages.end() && stage->second >= first_late_stage;
     });
@@ -456,9 +460,10 @@ layout::LaidGraph strip_mine(const layout::LaidGraph& given, const isa::Machine&
   for (const StripRegion& region : regions) {
     taken.insert(region.nodes.begin(), region.nodes.end());
   }
+  const auto uses = graph::uses(laid.graph);
   std::map<std::size_t, std::vector<NodeId>> late;
   for (const auto& [unit, region] : by_unit) {
-    late[unit] = late_makers(laid, *region, taken);
+    late[unit] = late_makers(laid, *region, uses, taken);
     taken.insert(late[unit].begin(), late[unit].end());
   }
   std::set<std::size_t> delayed;

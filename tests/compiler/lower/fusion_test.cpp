@@ -242,6 +242,105 @@ TEST_CASE("a value with two readers, an output or another layout is stored") {
   expect_right(test);
 }
 
+namespace {
+
+// exp(x - max x) and a reduction of it over the last axis of [heads, queries, keys].
+Laid shares(const Shape& shape, const layout::Layout& layout, graph::ReduceFunction function,
+            bool keep) {
+  Laid test;
+  const graph::Reduce most{graph::ReduceFunction::max, {2}, true};
+  layout::Layout reduced = layout;
+  if (!keep) {
+    std::erase(reduced.order, 2);
+  }
+  const TensorId x = test.input("x", shape, layout);
+  const TensorId largest = test.node(most, {x}, layout);
+  const TensorId e = test.node(
+      Map{MapFunction::exp}, {test.node(Map{MapFunction::subtract}, {x, largest}, layout)}, layout);
+  test.output(test.node(graph::Reduce{function, {2}, keep}, {e}, reduced));
+  test.output(e);
+  return test;
+}
+
+}  // namespace
+
+TEST_CASE("rows inside a partition take their own number, and the sum rides along") {
+  const layout::Layout heads_outside{{1, 0, 2}, 1, 0};
+  const Laid test = shares({3, 140, 130}, heads_outside, graph::ReduceFunction::sum, true);
+  std::int64_t riding = 0;
+  for (const lower::TileInstruction& item :
+       tiles(test.laid, isa::read_machine("trn1")).instructions) {
+    if (item.instruction.operation.holds<isa::Activation>()) {
+      const auto& op = item.instruction.operation.get<isa::Activation>();
+      riding +=
+          op.function == isa::Function::exp && op.bias.per_partition && op.with_reduce ? 1 : 0;
+    }
+  }
+  CHECK(riding == 3 * 2);  // heads, blocks of partitions
+  CHECK(count<isa::TensorTensor>(tiles(test.laid, isa::read_machine("trn1"))) == 0);
+  expect_right(test, {1e-4, 1e-5});
+}
+
+TEST_CASE("reductions that keep free axes give the reference's values in every order of axes") {
+  using graph::ReduceFunction;
+  for (const Shape& shape :
+       {Shape{3, 5, 7}, Shape{2, 16, 200}, Shape{3, 129, 3}, Shape{1, 9, 140}}) {
+    for (const std::vector<int>& order :
+         {std::vector<int>{1, 0, 2}, {1, 2, 0}, {0, 1, 2}, {0, 2, 1}}) {
+      for (const int split : {0, 1}) {
+        for (const auto function :
+             {ReduceFunction::sum, ReduceFunction::mean, ReduceFunction::max}) {
+          expect_right(shares(shape, {order, split, 0}, function, split == 0), {1e-4, 1e-5});
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a tile to add or a divisor per partition takes the place of the copy out of PSUM") {
+  const layout::Layout rows{{0, 1}, 1, 0};
+  const layout::Layout columns{{1, 0}, 1, 0};
+  for (const bool divides : {false, true}) {
+    Laid test;
+    const TensorId a = test.input("a", {140, 40}, columns);
+    const TensorId b = test.input("b", {40, 60}, rows);
+    const TensorId c = test.node(graph::Contraction{{0, 2}, {2, 1}, {0, 1}}, {a, b}, rows,
+                                 layout::Mechanism::lhs_stationary);
+    const TensorId other =
+        divides ? test.constant("s", {140, 1}, rows) : test.constant("m", {60}, {{0}, 0, 0});
+    test.output(test.node(Map{divides ? MapFunction::divide : MapFunction::add}, {c, other}, rows));
+    CHECK(count<isa::Copy>(tiles(test.laid, isa::read_machine("trn1"))) == 0);
+    expect_right(test, {1e-3, 1e-4});
+  }
+}
+
+TEST_CASE("a power of two behind a shift is one instruction with it, another number is not") {
+  for (const double number : {0.25, 0.3}) {
+    Laid test;
+    const TensorId a = test.input("a", {40, 24}, {{1, 0}, 1, 0});
+    const TensorId b = test.input("b", {24, 60}, {{0, 1}, 1, 0});
+    const layout::Layout rows{{0, 1}, 1, 0};
+    TensorId y = test.node(graph::Contraction{{0, 2}, {2, 1}, {0, 1}}, {a, b}, rows,
+                           layout::Mechanism::lhs_stationary);
+    y = test.node(Map{MapFunction::add}, {y, test.constant("shift", {40, 1}, rows)}, rows);
+    const TensorId scale = graph::add_constant(test.laid.graph, "scale", [&] {
+      Array value = graph::make_array(ElementType::f32, {});
+      graph::set(value, 0, number);
+      return value;
+    }());
+    test.place(scale, {{}, 0, 0});
+    test.output(test.node(Map{MapFunction::multiply}, {y, scale}, rows));
+    const lower::TileProgram program = tiles(test.laid, isa::read_machine("trn1"));
+    const auto over_rows =
+        std::ranges::count_if(program.instructions, [](const lower::TileInstruction& item) {
+          return item.instruction.operation.holds<isa::TensorScalar>() &&
+                 isa::free_elements(item.instruction.operation.get<isa::TensorScalar>().out) == 60;
+        });
+    CHECK(over_rows == (number == 0.25 ? 1 : 2));
+    expect_right(test, {1e-4, 1e-5});
+  }
+}
+
 TEST_CASE("a follower waits for the last of its producers") {
   Laid test;
   const layout::Layout rows{{0, 1}, 1, 0};

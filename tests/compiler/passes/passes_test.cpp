@@ -440,6 +440,56 @@ output %c "y"
   }
 }
 
+TEST_CASE("a power of two before a mask goes to the smaller operand of the product of the scores") {
+  const auto text = [](const std::string& scale, const std::string& addend,
+                       const std::string& extra) {
+    return R"(
+input %x f32[3,2,4] "x"
+input %k f32[2,40,4] "k"
+input %m f32[40] "m"
+input %o f32[] "o"
+constant %s f32[] "s" = [)" +
+           scale + R"(]
+node %h f32[3,2,4] "h" = tanh(%x)
+node %q f32[2,3,4] "q" = transpose(%h) perm=[1,0,2]
+node %c f32[2,3,40] "c" = contraction(%q, %k) lhs=[0,1,3] rhs=[0,2,3] out=[0,1,2]
+node %t f32[2,3,40] "t" = multiply(%c, %s)
+node %y f32[2,3,40] "y" = add()" +
+           addend + R"(, %t)
+output %y "y"
+)" + extra;
+  };
+  const Kinds moved{"tanh", "multiply", "transpose", "contraction", "add"};
+  const Kinds kept{"tanh", "transpose", "contraction", "multiply", "add"};
+  CHECK(kinds_of_canonical(text("0.25", "%m", "")) == moved);
+  CHECK(kinds_of_canonical(text("0.3", "%m", "")) == kept);
+  CHECK(kinds_of_canonical(text("0.25", "%o", "")) == kept);  // a number is added for nothing
+  CHECK(kinds_of_canonical(text("0.25", "%m", "output %t \"t\"\n")) == kept);
+  CHECK(kinds_of_canonical(text("0.25", "%m", "output %c \"c\"\n")) == kept);
+  // Another reader of what is moved gets it unscaled.
+  CHECK(kinds_of_canonical(text("0.25", "%m", "output %h \"h\"\n")) == moved);
+  CHECK(kinds_of_canonical(text("0.25", "%m", "output %q \"q\"\n")) ==
+        Kinds{"tanh", "transpose", "multiply", "contraction", "add"});
+  const Graph before = read(text("0.25", "%m", "output %h \"h\"\n"));
+  const Graph after = canonicalize(before);
+  std::map<std::string, graph::Array> inputs;
+  for (const TensorId input : before.inputs) {
+    const graph::Tensor& tensor = before.tensors[input];
+    graph::Array values = graph::make_array(tensor.type, tensor.shape);
+    for (std::int64_t i = 0; i < graph::elements(tensor.shape); ++i) {
+      graph::set(values, i, static_cast<double>((7 * i) % 11) / 3.0 - 1.5);
+    }
+    inputs[tensor.name] = values;
+  }
+  for (const std::size_t output : {0U, 1U}) {
+    const graph::Array want = graph::evaluate(before, inputs)[output];
+    const graph::Array got = graph::evaluate(after, inputs)[output];
+    for (std::int64_t i = 0; i < graph::elements(want.shape); ++i) {
+      CHECK(graph::get(got, i) == graph::get(want, i));
+    }
+  }
+}
+
 TEST_CASE("copies of one operator on a weight without values give one weight") {
   const Graph g = canonicalize(read(R"(
 input %x f32[3] "x"

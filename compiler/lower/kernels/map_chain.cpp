@@ -489,7 +489,7 @@ bool MapChain::absorb(const MapChunk& chunk, const Tile& value, std::size_t firs
   const std::size_t before = emitted.size();
   const Group group = group_at(0, chunk);
   if (group.end == 0) {
-    return absorb_pair(chunk, value, copies);
+    return absorb_pair(chunk, value, copies, before);
   }
   if (steps_[group.end - 1].dtype != value.dtype) {
     return false;
@@ -513,9 +513,9 @@ bool MapChain::absorb(const MapChunk& chunk, const Tile& value, std::size_t firs
 }
 
 // The first step's other operand is a tile, or a divisor per partition: out of PSUM the two take no longer than the copy
-// alone.
+// alone. before: where loads of its operands begin.
 bool MapChain::absorb_pair(const MapChunk& chunk, const Tile& value,
-                           const std::vector<std::size_t>& copies) {
+                           const std::vector<std::size_t>& copies, std::size_t before) {
   Step& step = steps_.front();
   const bool divides = step.op.function == MapFunction::divide && step.through == 0;
   const std::optional<AluOp> op = divides ? AluOp::divide : pair_of(step.op.function);
@@ -524,7 +524,6 @@ bool MapChain::absorb_pair(const MapChunk& chunk, const Tile& value,
     return false;
   }
   std::vector<TileInstruction>& emitted = b_.emitted();
-  const std::size_t before = emitted.size();
   const MapInput other = step.readers[static_cast<std::size_t>(1 - step.through)]->read(chunk);
   if (other.form != (divides ? MapInput::Form::per_partition : MapInput::Form::tile) ||
       !isa::is_float(other.dtype)) {

@@ -75,7 +75,7 @@ class MapChain {
   [[nodiscard]] ScalarOperand scaled(const ScalarOperand& operand, float factor);
   [[nodiscard]] static std::optional<float> power_of(const Group& group, const isa::Access& in);
   [[nodiscard]] bool absorb_pair(const MapChunk& chunk, const Tile& value,
-                                 const std::vector<std::size_t>& copies);
+                                 const std::vector<std::size_t>& copies, std::size_t before);
   [[nodiscard]] bool redirect(const Tile& value, const Tile& out);
   [[nodiscard]] isa::Operation operation_of(const Group& group, const isa::Access& in,
                                             const isa::Access& out, int first_partition,

@@ -8,29 +8,62 @@ namespace {
 // Ticks per cycle of each engine's clock (2.8, 1.12, 1.4, 1.4, 1.4 GHz on v2; the same ratios on
 // v3).
 constexpr std::array<std::int64_t, isa::engine_count> ticks_per_cycle = {2, 5, 4, 4, 4};
-constexpr std::int64_t shortest = 64;       // cycles between two instructions of one engine
-constexpr std::int64_t overhead = 60;       // cycles of opening an access that stay visible
-constexpr std::int64_t gpsimd_start = 150;  // cycles
+constexpr std::int64_t shortest = 64;  // cycles between two instructions of one engine
+constexpr std::int64_t overhead = 60;  // cycles of opening an access that stay visible
+constexpr std::int64_t stationary_switch =
+    8;  // cycles; the load itself goes on beside the last multiply
+constexpr std::int64_t gpsimd_start = 150;           // cycles
+constexpr std::int64_t sum_readout = 64;             // cycles, of an activation's sums
+constexpr std::int64_t apart_bytes = 16;             // from element to element: half the rate
 constexpr std::int64_t dma_bytes_per_ktick = 48000;  // all engines together
 constexpr std::int64_t dma_ticks_per_row = 22;       // descriptors, all engines together
 constexpr std::int64_t descriptor_bytes = 2048;      // neighbouring rows share one up to this
+constexpr std::int64_t descriptor_rows = 8;          // and so many
+
+bool in_psum(const isa::Access& access) {
+  return access.space == isa::Space::psum;
+}
+
+// Bytes between neighbours along the innermost dim.
+std::int64_t innermost_stride(const isa::Access& access) {
+  for (int d = access.rank - 1; d >= 0; --d) {
+    const isa::Dim& dim = access.dims[static_cast<std::size_t>(d)];
+    if (dim.extent > 1) {
+      return std::abs(std::int64_t{dim.stride}) * isa::size_of(access.dtype);
+    }
+  }
+  return isa::size_of(access.dtype);
+}
 
 struct Shape {
   std::int64_t elements = 0;  // of the largest operand, per partition
-  bool psum = false;
-  bool wide = false;  // some operand has 4-byte elements
-  int inputs = 0;
+  bool bf16 = true;           // all operands
+  bool dense = true;          // all operands
+  bool apart = false;         // some operand jumps far from element to element
 };
 
 Shape shape_of(const isa::Operation& operation) {
   Shape shape;
-  isa::for_each_access(operation, [&shape](const isa::Access& access, bool write) {
-    shape.elements = std::max(shape.elements, isa::free_elements(access));
-    shape.psum = shape.psum || access.space == isa::Space::psum;
-    shape.wide = shape.wide || isa::size_of(access.dtype) >= 4;
-    shape.inputs += !write && isa::free_elements(access) > 1 ? 1 : 0;
+  isa::for_each_access(operation, [&shape](const isa::Access& access, bool) {
+    const std::int64_t elements = isa::free_elements(access);
+    const std::int64_t stride = innermost_stride(access);
+    shape.elements = std::max(shape.elements, elements);
+    shape.bf16 = shape.bf16 && access.dtype == isa::DType::bf16;
+    shape.dense = shape.dense && stride == isa::size_of(access.dtype);
+    shape.apart = shape.apart || (elements > 1 && stride >= apart_bytes);
   });
   return shape;
+}
+
+// Two tiles are read one after the other, except one in PSUM and one in SBUF, and quick kinds of 2-byte elements.
+bool reads_in_turn(const isa::Operation& operation, const Shape& shape) {
+  if (const auto* pair = operation.get_if<isa::TensorTensor>()) {
+    const bool sbuf = !in_psum(pair->a) && !in_psum(pair->b) && !in_psum(pair->out);
+    const bool quick = pair->op == isa::AluOp::add || pair->op == isa::AluOp::multiply ||
+                       pair->op == isa::AluOp::subtract;
+    return in_psum(pair->a) == in_psum(pair->b) && !(quick && sbuf && shape.bf16 && shape.dense);
+  }
+  return operation.holds<isa::ScalarTensorTensor>() || operation.holds<isa::CopyPredicated>();
 }
 
 std::int64_t vector_cycles(const isa::Operation& operation, const Shape& shape) {
@@ -38,11 +71,10 @@ std::int64_t vector_cycles(const isa::Operation& operation, const Shape& shape) 
     return 8 * shape.elements;
   }
   if (const auto* reduce = operation.get_if<isa::TensorReduce>()) {
-    const bool fast = reduce->op == isa::AluOp::add || reduce->op == isa::AluOp::max;
-    return !shape.wide && fast ? shape.elements / 2 : shape.elements;  // two bf16 per cycle
+    const bool quick = reduce->op == isa::AluOp::add || reduce->op == isa::AluOp::max;
+    return shape.bf16 && quick ? shape.elements / 2 : shape.elements;
   }
-  const bool two_passes = shape.inputs > 1 && !shape.psum && shape.wide;
-  return (two_passes ? 2 : 1) * shape.elements;
+  return (reads_in_turn(operation, shape) ? 2 : 1) * shape.elements;
 }
 
 isa::Activation activation_on(const isa::Access& in, const isa::Access& out,
@@ -54,7 +86,7 @@ isa::Activation activation_on(const isa::Access& in, const isa::Access& out,
   return activation;
 }
 
-// Rows, of which those that are neighbours in HBM share a descriptor up to its size.
+// Rows, of which a few that are neighbours in HBM share a descriptor up to its size.
 std::int64_t descriptors(const isa::Dma& dma, std::int64_t bytes) {
   const std::int64_t rows = isa::rows(dma.source, dma.destination);
   const bool load = dma.source.space == isa::Space::hbm;
@@ -62,8 +94,10 @@ std::int64_t descriptors(const isa::Dma& dma, std::int64_t bytes) {
   if (rows == 0 || memory.space != isa::Space::hbm) {
     return rows;
   }
+  const std::int64_t row = std::max<std::int64_t>(1, bytes / rows);
   const std::int64_t run = isa::contiguous_run(memory) * isa::size_of(memory.dtype);
-  return std::min(rows, bytes / std::max<std::int64_t>(1, std::min(run, descriptor_bytes)) + 1);
+  const std::int64_t merged = std::min({run, descriptor_bytes, row * descriptor_rows});
+  return merged > row ? bytes / merged + 1 : rows;
 }
 
 bool floats(const isa::Access& in, const isa::Access& out) {
@@ -104,37 +138,42 @@ std::optional<isa::Operation> activation_of(const isa::TensorScalar& op) {
 
 }  // namespace
 
-std::int64_t estimated_ticks(const isa::Operation& operation, isa::Engine engine,
-                             const isa::Machine& machine) {
+Duration estimated(const isa::Operation& operation, isa::Engine engine,
+                   const isa::Machine& machine) {
+  const auto transfer = [](std::int64_t ticks) { return Duration{ticks, ticks}; };
   if (const auto* dma = operation.get_if<isa::Dma>()) {
     const std::int64_t bytes =
         isa::elements(dma->destination) * isa::size_of(dma->destination.dtype);
-    return std::max(bytes * 1000 / dma_bytes_per_ktick,
-                    descriptors(*dma, bytes) * dma_ticks_per_row);
+    return transfer(
+        std::max(bytes * 1000 / dma_bytes_per_ktick, descriptors(*dma, bytes) * dma_ticks_per_row));
   }
   if (const auto* indirect = operation.get_if<isa::DmaIndirect>()) {
-    return isa::elements(indirect->rows_side) * isa::size_of(indirect->rows_side.dtype) * 1000 /
-           dma_bytes_per_ktick;
+    return transfer(isa::elements(indirect->rows_side) * isa::size_of(indirect->rows_side.dtype) *
+                    1000 / dma_bytes_per_ktick);
   }
-  const Shape shape = shape_of(operation);
   const std::int64_t period = ticks_per_cycle[static_cast<std::size_t>(engine)];
+  const Shape shape = shape_of(operation);
   std::int64_t cycles = shape.elements;
   if (engine == isa::Engine::tensor) {
     const auto* multiply = operation.get_if<isa::Multiply>();
-    cycles = multiply == nullptr ? shape.elements / 4
+    cycles = multiply == nullptr ? stationary_switch
                                  : std::max(isa::free_elements(multiply->moving), shortest);
-    return period * cycles *
-           (multiply != nullptr && multiply->moving.dtype == isa::DType::f32 ? 4 : 1);
+    cycles *= multiply != nullptr && multiply->moving.dtype == isa::DType::f32 ? 4 : 1;
+    return {period * cycles, period * cycles};
   }
   if (engine == isa::Engine::vector) {
     cycles = vector_cycles(operation, shape);
-    if (machine.generation == isa::Generation::v3 && !shape.wide) {
+    if (machine.generation == isa::Generation::v3 && shape.bf16) {
       cycles /= 2;
     }
-  } else if (engine == isa::Engine::gpsimd) {
-    cycles = gpsimd_start + 2 * shape.elements;
   }
-  return period * (std::max(cycles, shortest) + overhead);
+  cycles *= shape.apart ? 2 : 1;
+  if (engine == isa::Engine::gpsimd) {
+    cycles = gpsimd_start + 2 * cycles;
+  }
+  const auto* activation = operation.get_if<isa::Activation>();
+  cycles += activation != nullptr && activation->with_reduce ? sum_readout : 0;
+  return {period * cycles, period * std::max(cycles + overhead, shortest)};
 }
 
 std::optional<isa::Operation> as_executed_on(const isa::Operation& operation, isa::Engine engine,

@@ -14,10 +14,14 @@
 
 namespace systole::lower {
 
-// A transfer: the time of its bytes; it takes trigger_ticks of the triggering engine, and is
+// A transfer: both the time of its bytes; it takes trigger_ticks of the triggering engine, and is
 // complete transfer_latency after its last byte's turn.
-[[nodiscard]] std::int64_t estimated_ticks(const isa::Operation& operation, isa::Engine engine,
-                                           const isa::Machine& machine);
+struct Duration {
+  std::int64_t elements = 0;  // until the last element is through
+  std::int64_t interval = 0;  // until the engine takes another instruction
+};
+[[nodiscard]] Duration estimated(const isa::Operation& operation, isa::Engine engine,
+                                 const isa::Machine& machine);
 
 inline constexpr std::int64_t trigger_ticks = 280;
 inline constexpr std::int64_t transfer_latency = 7300;

@@ -13,14 +13,26 @@ namespace {
 
 using Time = std::int64_t;  // ticks, as estimated
 
-// Instructions of one engine, or of either Vector or Scalar; those two apart by whether they access
-// PSUM, whose port they share.
-constexpr std::size_t either = isa::engine_count;
-constexpr std::size_t with_psum = isa::engine_count + 1;  // added to a queue's number
-constexpr std::size_t queue_count = 2 * with_psum;
+constexpr std::size_t vector_engine = static_cast<std::size_t>(isa::Engine::vector);
+constexpr std::size_t scalar_engine = static_cast<std::size_t>(isa::Engine::scalar);
 
-// Ticks from an engine's result to an instruction elsewhere that waits for it.
-constexpr Time hand_over = 1500;
+// One queue per engine; Vector and Scalar have others for what accesses PSUM, whose port they share, and for what either
+// can execute. Added to a queue's number:
+constexpr std::size_t with_psum = isa::engine_count;
+constexpr std::size_t shared = 2 * isa::engine_count;
+constexpr std::size_t queue_count = 4 * isa::engine_count;
+
+// Ticks from an engine's last element to an instruction elsewhere that waits for the result (its latency and a semaphore),
+// and to one of the same engine.
+constexpr std::array<Time, isa::engine_count> hand_over = {1360, 2490, 1450, 1450, 1450};
+constexpr Time turn_around = 1050;
+
+// From when an instruction can start: on Vector and on Scalar, whose own results reach them sooner, and elsewhere.
+struct Ready {
+  Time vector = 0;
+  Time scalar = 0;
+  Time elsewhere = 0;
+};
 
 // Ticks of transfers that are under way before the next is chosen: enough to keep the DMA engines busy. Chosen earlier, a
 // load that becomes possible meanwhile, because it reads what a store has just put in order, would queue behind all others.
@@ -38,6 +50,15 @@ class Waiting {
  public:
   void add(std::uint32_t node, Time ready) { coming_.emplace(ready, node); }
 
+  // Forgets what has been started from another queue.
+  void drop(const std::vector<bool>& started) {
+    while (!coming_.empty() && started[coming_.top().second]) {
+      coming_.pop();
+    }
+    while (!ready_.empty() && started[ready_.top()]) {
+      ready_.pop();
+    }
+  }
   // The earliest time from `free` on at which something can start; nothing queued: `never`.
   [[nodiscard]] Time earliest(Time free, Time never) const {
     if (!ready_.empty()) {
@@ -46,15 +67,15 @@ class Waiting {
     return coming_.empty() ? never : std::max(free, coming_.top().first);
   }
   // Sorts what is ready at `now` by age.
-  void advance(Time now) {
+  void advance(Time now, const std::vector<bool>& started) {
     while (!coming_.empty() && coming_.top().first <= now) {
       ready_.push(coming_.top().second);
       coming_.pop();
     }
+    drop(started);
   }
   [[nodiscard]] bool any() const { return !ready_.empty(); }
   [[nodiscard]] std::uint32_t oldest() const { return ready_.top(); }
-  void pop() { ready_.pop(); }
 
  private:
   template <class T>
@@ -70,7 +91,8 @@ class Lister {
         precedence_(precedence),
         machine_(machine),
         needs_(precedence.nodes(), 0),
-        ready_(precedence.nodes(), 0) {
+        ready_(precedence.nodes()),
+        started_(precedence.instructions, false) {
     sequence_.engines.resize(precedence.instructions, isa::Engine::sync);
     sequence_.order.reserve(precedence.nodes());
     for (const std::uint32_t node : precedence.after.nodes) {
@@ -99,21 +121,29 @@ class Lister {
     return program_.instructions[node].instruction.operation;
   }
 
-  [[nodiscard]] std::size_t queue_of(std::uint32_t node) const {
+  // Queues up where it can be executed: some on Vector as well as on Scalar.
+  void queue_up(std::uint32_t node) {
     const TileInstruction& item = program_.instructions[node];
-    if (is_transfer(item.instruction.operation)) {
-      return static_cast<std::size_t>(trigger_engine(item.instruction.operation, machine_));
+    const isa::Operation& what = item.instruction.operation;
+    if (is_transfer(what)) {
+      queues_[static_cast<std::size_t>(trigger_engine(what, machine_))].add(node,
+                                                                            ready_[node].elsewhere);
+      return;
     }
-    const bool vector = item.any_engine &&
-                        as_executed_on(item.instruction.operation, isa::Engine::vector, machine_);
-    const bool scalar = item.any_engine &&
-                        as_executed_on(item.instruction.operation, isa::Engine::scalar, machine_);
-    if (vector && scalar) {
-      return either;
+    const bool vector = item.any_engine && as_executed_on(what, isa::Engine::vector, machine_);
+    const bool scalar = item.any_engine && as_executed_on(what, isa::Engine::scalar, machine_);
+    const auto preferred = static_cast<std::size_t>(item.instruction.engine);
+    const std::size_t port =
+        (accesses_psum(what) ? with_psum : 0) + (vector && scalar ? shared : 0);
+    if (vector || (!scalar && preferred == vector_engine)) {
+      queues_[vector_engine + port].add(node, ready_[node].vector);
     }
-    return static_cast<std::size_t>(vector   ? isa::Engine::vector
-                                    : scalar ? isa::Engine::scalar
-                                             : item.instruction.engine);
+    if (scalar || (!vector && preferred == scalar_engine)) {
+      queues_[scalar_engine + port].add(node, ready_[node].scalar);
+    }
+    if (!vector && !scalar && !takes_either(preferred)) {
+      queues_[preferred].add(node, ready_[node].elsewhere);
+    }
   }
 
   // All that it needs is done: an instruction queues up, a joint is passed at once.
@@ -123,20 +153,26 @@ class Lister {
       const std::uint32_t node = stack.back();
       stack.pop_back();
       if (node < precedence_.instructions) {
-        const std::size_t queue = queue_of(node);
-        const bool port = takes_either(queue) && accesses_psum(operation(node));
-        queues_[port ? queue + with_psum : queue].add(node, ready_[node]);
+        queue_up(node);
       } else {
         sequence_.order.push_back(node);
-        release(node, ready_[node], ready_[node], stack);
+        release(node, ready_[node], ready_[node].elsewhere, stack);
       }
     }
   }
 
   // `done`: when the result can be used; `in_turn`: when the next of its lane may start.
-  void release(std::uint32_t node, Time done, Time in_turn, std::vector<std::uint32_t>& reached) {
+  void release(std::uint32_t node, const Ready& done, Time in_turn,
+               std::vector<std::uint32_t>& reached) {
     for (const std::uint32_t next : precedence_.after.of(node)) {
-      ready_[next] = std::max(ready_[next], one_lane(node, next) ? in_turn : done);
+      Ready& ready = ready_[next];
+      if (one_lane(node, next)) {
+        ready.elsewhere = std::max(ready.elsewhere, in_turn);
+      } else {
+        ready.vector = std::max(ready.vector, done.vector);
+        ready.scalar = std::max(ready.scalar, done.scalar);
+        ready.elsewhere = std::max(ready.elsewhere, done.elsewhere);
+      }
       if (--needs_[next] == 0) {
         reached.push_back(next);
       }
@@ -148,19 +184,22 @@ class Lister {
   }
 
   [[nodiscard]] static bool takes_either(std::size_t engine) {
-    return engine == static_cast<std::size_t>(isa::Engine::vector) ||
-           engine == static_cast<std::size_t>(isa::Engine::scalar) || engine == either;
+    return engine == vector_engine || engine == scalar_engine;
   }
 
   // Where instructions that this engine can start wait, each with the time from which it can.
   template <class F>
   void for_each_queue(std::size_t engine, const F& f) {
-    f(queues_[engine], free_[engine]);
+    const auto call = [&](std::size_t queue, Time from) {
+      queues_[queue].drop(started_);
+      f(queues_[queue], from, queue >= shared);
+    };
+    call(engine, free_[engine]);
     if (takes_either(engine)) {
       const Time port = std::max(free_[engine], psum_free_);
-      f(queues_[either], free_[engine]);
-      f(queues_[engine + with_psum], port);
-      f(queues_[either + with_psum], port);
+      call(engine + with_psum, port);
+      call(engine + shared, free_[engine]);
+      call(engine + with_psum + shared, port);
     }
   }
 
@@ -170,7 +209,7 @@ class Lister {
     Time now = never;
     for (std::size_t e = 0; e < isa::engine_count; ++e) {
       Time time = never;
-      for_each_queue(e, [&time](const Waiting& queue, Time from) {
+      for_each_queue(e, [&time](const Waiting& queue, Time from, bool) {
         time = std::min(time, queue.earliest(from, never));
       });
       // Of several, the one that has been idle for longest.
@@ -183,28 +222,21 @@ class Lister {
     start(engine, take(engine, now), now);
   }
 
-  // The oldest that is ready, but on Scalar rather one for which the function table need not
-  // change.
+  // The oldest that is ready; but what another engine could take comes after what only this one can, and on Scalar what
+  // changes the function table after what does not.
   std::uint32_t take(std::size_t engine, Time now) {
-    Waiting* from = nullptr;
-    bool from_switches = false;
-    for_each_queue(engine, [&](Waiting& queue, Time start) {
-      queue.advance(now);
+    std::optional<std::pair<int, std::uint32_t>> best;
+    for_each_queue(engine, [&](Waiting& queue, Time start, bool either) {
+      queue.advance(now, started_);
       if (start > now || !queue.any()) {
         return;
       }
-      const bool switches = engine == static_cast<std::size_t>(isa::Engine::scalar) &&
-                            switch_ticks(queue.oldest()) > 0;
-      if (from == nullptr ||
-          (switches != from_switches ? from_switches : queue.oldest() < from->oldest())) {
-        from = &queue;
-        from_switches = switches;
-      }
+      const bool switches = engine == scalar_engine && switch_ticks(queue.oldest()) > 0;
+      const std::pair<int, std::uint32_t> candidate{2 * switches + either, queue.oldest()};
+      best = best ? std::min(*best, candidate) : candidate;
     });
-    check(from != nullptr, "nothing can start when something should");
-    const std::uint32_t node = from->oldest();
-    from->pop();
-    return node;
+    check(best.has_value(), "nothing can start when something should");
+    return best->second;
   }
 
   [[nodiscard]] Time switch_ticks(std::uint32_t node) const {
@@ -216,15 +248,16 @@ class Lister {
     const auto which = static_cast<isa::Engine>(engine);
     sequence_.order.push_back(node);
     sequence_.engines[node] = which;
-    Time done = 0;
+    started_[node] = true;
+    Ready done;
     if (is_transfer(operation(node))) {
       transfers_free_ =
-          std::max(transfers_free_, now) + estimated_ticks(operation(node), which, machine_);
+          std::max(transfers_free_, now) + estimated(operation(node), which, machine_).elements;
       free_[engine] = now + trigger_ticks;
       if (which == isa::Engine::sync) {
         free_[engine] = std::max(free_[engine], transfers_free_ - transfers_ahead);
       }
-      done = transfers_free_ + transfer_latency;
+      done.vector = done.scalar = done.elsewhere = transfers_free_ + transfer_latency;
     } else {
       const std::optional<isa::Operation> executed =
           as_executed_on(operation(node), which, machine_);
@@ -233,14 +266,21 @@ class Lister {
         now += table != table_ ? table_load : 0;
         table_ = table;
       }
-      free_[engine] = now + estimated_ticks(run, which, machine_);
-      done = free_[engine] + hand_over;
+      const Duration duration = estimated(run, which, machine_);
+      const Time end = now + duration.elements;
+      free_[engine] = now + duration.interval;
+      done.vector = done.scalar = done.elsewhere = end + hand_over[engine];
+      if (engine == vector_engine) {
+        done.vector = end + turn_around;
+      } else if (engine == scalar_engine) {
+        done.scalar = end + turn_around;
+      }
       if (machine_.generation == isa::Generation::v2 && takes_either(engine) &&
           accesses_psum(run)) {
-        psum_free_ = free_[engine];
+        psum_free_ = end;
       }
     }
-    sequence_.end = std::max(sequence_.end, done);
+    sequence_.end = std::max(sequence_.end, done.elsewhere);
     std::vector<std::uint32_t> reached;
     release(node, done, free_[engine], reached);
     for (const std::uint32_t next : reached) {
@@ -253,7 +293,8 @@ class Lister {
   const isa::Machine& machine_;
   Sequence sequence_;
   std::vector<std::uint32_t> needs_;  // by node: how many must come first
-  std::vector<Time> ready_;
+  std::vector<Ready> ready_;
+  std::vector<bool> started_;
   std::array<Waiting, queue_count> queues_;
   std::array<Time, isa::engine_count> free_{};
   Time transfers_free_ = 0;

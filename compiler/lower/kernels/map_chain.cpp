@@ -291,16 +291,22 @@ isa::DType MapChain::handover_type() const {
   return group == 0 ? value_type_ : steps_[group - 1].dtype;
 }
 
-// The exponent of a root of few numbers: as a power it takes Vector no longer than Scalar takes to change its table.
+// The exponent of a root of few numbers, or a square of not too many: as a power it takes Vector no longer than Scalar takes
+// to change its table. A square's sum, which would ride along on Scalar, is then an instruction of its own.
 std::optional<float> MapChain::power_of(const Group& group, const isa::Access& in) {
   constexpr std::int64_t few = 64;
-  if (!group.function || group.scale || (group.bias && group.bias->per_partition) ||
-      isa::free_elements(in) > few) {
+  constexpr std::int64_t few_squares = 512;
+  if (!group.function || group.scale || (group.bias && group.bias->per_partition)) {
     return std::nullopt;
   }
-  return *group.function == isa::Function::rsqrt  ? std::optional(-0.5F)
-         : *group.function == isa::Function::sqrt ? std::optional(0.5F)
-                                                  : std::nullopt;
+  const bool square = *group.function == isa::Function::square;
+  if (isa::free_elements(in) > (square ? few_squares : few)) {
+    return std::nullopt;
+  }
+  return square                                    ? std::optional(2.0F)
+         : *group.function == isa::Function::rsqrt ? std::optional(-0.5F)
+         : *group.function == isa::Function::sqrt  ? std::optional(0.5F)
+                                                   : std::nullopt;
 }
 
 isa::Operation MapChain::operation_of(const Group& group, const isa::Access& in,
@@ -363,7 +369,7 @@ void MapChain::emit_group(const Group& group, const Tile& out, const Tile& in) {
 
 bool MapChain::emit_summing(const Group& group, const Tile& out, const Tile& in, const Tile& sum) {
   if (!isa::is_float(in.dtype) || !isa::is_float(out.dtype) || !fits_access(b_.machine(), in) ||
-      !fits_access(b_.machine(), out)) {
+      !fits_access(b_.machine(), out) || power_of(group, access(in))) {
     return false;
   }
   std::vector<BufferId> buffers{in.buffer, out.buffer};

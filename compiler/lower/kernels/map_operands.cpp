@@ -135,6 +135,35 @@ std::vector<Span> MapReader::own_free(const MapChunk& chunk) const {
   return spans;
 }
 
+// A row that was computed into one partition is waited for: a product with ones repeats it four times sooner than a
+// transfer. A long one would keep the engines that empty PSUM.
+bool MapReader::repeats_by_array(const std::vector<std::int64_t>& extents) const {
+  const isa::Machine& machine = builder_.machine();
+  const std::int64_t most = std::min<std::int64_t>(
+      machine.moving_max, machine.psum_bank_bytes / isa::size_of(isa::DType::f32));
+  return input_.resident && input_.partitions == 1 && isa::is_float(input_.dtype) &&
+         builder_.laid().graph.tensors[input_.tensor].kind == graph::TensorKind::intermediate &&
+         product(extents) <= most && machine.array_columns >= machine.partitions;
+}
+
+// tile: [count partitions, dims of the row].
+void MapReader::repeat_row(const Tile& tile, const Tile& row) {
+  std::vector<std::int64_t> extents;
+  for (const isa::Dim& dim : row.dims) {
+    extents.push_back(dim.extent);
+  }
+  Tile moving = row;
+  if (!fits_access(builder_.machine(), row)) {
+    moving = builder_.scratch(1, extents, row.dtype, "row", row.partition);
+    builder_.copy(moving, row);
+  }
+  const Tile total = builder_.psum(tile.partitions, extents, "repeated row");
+  const Tile ones = slice(slice_partitions(builder_.ones(row.dtype), 0, 1), 0, 0, tile.partitions);
+  builder_.load_stationary(ones, 0);
+  builder_.multiply(moving, total, false, true);
+  builder_.copy(tile, total);
+}
+
 // The operand's piece with one dim per own free axis (and the blocks before, if it has them).
 Tile MapReader::fetch(const MapChunk& chunk) {
   const std::vector<Span> free = own_free(chunk);
@@ -169,7 +198,13 @@ Tile MapReader::fetch(const MapChunk& chunk) {
     piece.insert(piece.end(), {count, -1});
     return builder_.held(input_.tensor, std::move(piece), [&] {
       const Tile tile = room();
-      builder_.load(tile, input_.tensor, walk);
+      if (repeats_by_array(extents)) {
+        Builder::ReadOptions options;
+        options.partition = 0;
+        repeat_row(tile, builder_.read(input_.tensor, {{0, 1}, free}, options));
+      } else {
+        builder_.load(tile, input_.tensor, walk);
+      }
       return tile;
     });
   }

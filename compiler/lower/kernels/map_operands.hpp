@@ -57,6 +57,8 @@ class MapReader {
   [[nodiscard]] int own_axis(int output_axis) const;  // -1: broadcast along it
   [[nodiscard]] std::vector<Span> own_free(const MapChunk& chunk) const;
   [[nodiscard]] Tile fetch(const MapChunk& chunk);
+  [[nodiscard]] bool repeats_by_array(const std::vector<std::int64_t>& extents) const;
+  void repeat_row(const Tile& tile, const Tile& row);
   [[nodiscard]] Tile aligned(const Tile& tile, const MapChunk& chunk) const;
 
   Builder& builder_;

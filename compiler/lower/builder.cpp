@@ -292,6 +292,9 @@ Tile Builder::read(graph::TensorId tensor, const Region& region, const ReadOptio
     copy(out, *placed);
     return out;
   }
+  if (std::optional<Tile> window = read_window_of_held(tensor, region, options)) {
+    return *window;
+  }
   std::vector<std::int64_t> piece{static_cast<std::int64_t>(dtype), partition,
                                   region.blocks ? 1 : 0, region.partitions.begin,
                                   region.partitions.extent};
@@ -303,6 +306,27 @@ Tile Builder::read(graph::TensorId tensor, const Region& region, const ReadOptio
     state_->emit_dma(state_->transfer(tensor, region, out, true));
     return out;
   });
+}
+
+// Of a held tensor whole rows are loaded, once for all its windows.
+std::optional<Tile> Builder::read_window_of_held(graph::TensorId tensor, const Region& region,
+                                                 const ReadOptions& options) {
+  const Window& window = state_->residency.window[tensor];
+  if (!window.of.valid() || !is_held(state_->laid, window.of)) {
+    return std::nullopt;
+  }
+  const std::vector<int> axes = state_->view(tensor).free_axes;
+  const auto place = std::ranges::find(axes, window.axis) - axes.begin();
+  if (place == static_cast<std::ptrdiff_t>(axes.size())) {
+    return std::nullopt;
+  }
+  Region rows = region;
+  const Span part =
+      std::exchange(rows.free[static_cast<std::size_t>(place)],
+                    {0, state_->laid.graph.tensors[window.of].shape[at(window.axis)]});
+  const Tile out = read(window.of, rows, options);
+  const int dim = static_cast<int>(place) + (by_blocks(region, state_->machine) ? 1 : 0);
+  return slice(out, dim, window.begin + part.begin, part.extent);
 }
 
 Tile Builder::held(graph::TensorId tensor, std::vector<std::int64_t> piece,

@@ -29,13 +29,18 @@ struct Tile {
   std::vector<isa::Dim> dims;
 };
 
-[[nodiscard]] Tile slice(const Tile& tile, int dim, std::int64_t begin, std::int64_t extent, std::int64_t step = 1);
+[[nodiscard]] Tile slice(const Tile& tile, int dim, std::int64_t begin, std::int64_t extent,
+                         std::int64_t step = 1);
 [[nodiscard]] Tile slice_partitions(const Tile& tile, int begin, int count);
-[[nodiscard]] Tile permute(const Tile& tile, const std::vector<int>& order);        // of dims
-[[nodiscard]] Tile broadcast_dim(const Tile& tile, int at, std::int64_t extent);    // inserts a stride-0 dim
-[[nodiscard]] Tile drop_dim(const Tile& tile, int dim, std::int64_t index);         // the rest at one index of dim
-[[nodiscard]] Tile split_dim(const Tile& tile, int dim, std::int64_t inner);        // into (extent / inner, inner)
-[[nodiscard]] Tile reinterpret(const Tile& tile, isa::DType dtype);                 // same bytes, type of equal size
+[[nodiscard]] Tile permute(const Tile& tile, const std::vector<int>& order);  // of dims
+[[nodiscard]] Tile broadcast_dim(const Tile& tile, int at,
+                                 std::int64_t extent);  // inserts a stride-0 dim
+[[nodiscard]] Tile drop_dim(const Tile& tile, int dim,
+                            std::int64_t index);  // the rest at one index of dim
+[[nodiscard]] Tile split_dim(const Tile& tile, int dim,
+                             std::int64_t inner);  // into (extent / inner, inner)
+[[nodiscard]] Tile reinterpret(const Tile& tile,
+                               isa::DType dtype);  // same bytes, type of equal size
 [[nodiscard]] std::int64_t free_elements(const Tile& tile);
 // The access pattern, adjacent dims merged where possible. check()s that at most four remain: kernels loop over more.
 [[nodiscard]] isa::Access access(const Tile& tile);
@@ -48,11 +53,12 @@ struct Span {
 
 // A scalar operand of an instruction: an immediate, or one element per partition (a tile of one element).
 struct ScalarOperand {
-  ScalarOperand(float immediate) : value(immediate) {}                          // NOLINT: implicit by design
-  ScalarOperand(const isa::Scalar& scalar) : value(scalar.value) {              // NOLINT: immediates only
+  ScalarOperand(float immediate) : value(immediate) {}              // NOLINT: implicit by design
+  ScalarOperand(const isa::Scalar& scalar) : value(scalar.value) {  // NOLINT: immediates only
     check(!scalar.per_partition, "a per-partition scalar operand needs a tile");
   }
-  ScalarOperand(const Tile& elements) : per_partition(true), tile(elements) {}  // NOLINT: implicit by design
+  ScalarOperand(const Tile& elements)
+      : per_partition(true), tile(elements) {}  // NOLINT: implicit by design
 
   float value = 0.0F;
   bool per_partition = false;
@@ -68,7 +74,8 @@ struct Region {
   std::vector<Span> free;
   bool blocks = false;
 };
-[[nodiscard]] Region whole(const layout::LaidGraph& laid, graph::TensorId tensor);  // partitions not limited to 128
+[[nodiscard]] Region whole(const layout::LaidGraph& laid,
+                           graph::TensorId tensor);  // partitions not limited to 128
 
 class Epilogue;
 
@@ -101,9 +108,9 @@ class Builder {
 
   // ---- reading. The tile has one dim per free axis of the region, in layout order.
   struct ReadOptions {
-    isa::DType dtype;        // wanted element type; converted on the way if it differs
-    bool any_dtype = true;   // take the tensor's own type
-    int partition = -1;      // required start partition; -1: any legal one
+    isa::DType dtype;       // wanted element type; converted on the way if it differs
+    bool any_dtype = true;  // take the tensor's own type
+    int partition = -1;     // required start partition; -1: any legal one
   };
   // In place if the tensor is resident and the piece is legally placed; otherwise copied by DMA into a fresh tile.
   [[nodiscard]] Tile read(graph::TensorId tensor, const Region& region, const ReadOptions& options);
@@ -122,7 +129,8 @@ class Builder {
     std::vector<Step> partitions;
     std::vector<Step> free;
   };
-  [[nodiscard]] Tile gather(graph::TensorId tensor, const Walk& walk, const ReadOptions& options, int partition = 0);
+  [[nodiscard]] Tile gather(graph::TensorId tensor, const Walk& walk, const ReadOptions& options,
+                            int partition = 0);
   // The same into (a piece of) a tile that exists already, laid out as the walk says.
   void load(const Tile& tile, graph::TensorId tensor, const Walk& walk);
   // The same walk the other way: writes a tile's elements to the tensor's storage by DMA.
@@ -130,7 +138,8 @@ class Builder {
 
   // What `load` makes of a piece of a tensor, only once for all strips if it is held (see is_held). `piece` tells it from
   // the tensor's others.
-  [[nodiscard]] Tile held(graph::TensorId tensor, std::vector<std::int64_t> piece, const std::function<Tile()>& load);
+  [[nodiscard]] Tile held(graph::TensorId tensor, std::vector<std::int64_t> piece,
+                          const std::function<Tile()>& load);
 
   // ---- writing. write gives the tile to fill (in place if resident, else staging); finish stores what was staged.
   [[nodiscard]] Tile write(graph::TensorId tensor, const Region& region);
@@ -143,34 +152,37 @@ class Builder {
   [[nodiscard]] isa::TensorId hbm(graph::TensorId tensor);
 
   // ---- room
-  [[nodiscard]] Tile scratch(int partitions, std::vector<std::int64_t> extents, isa::DType dtype, std::string name,
-                             int partition = 0);
-  [[nodiscard]] Tile psum(int partitions, std::vector<std::int64_t> extents, std::string name, int partition = 0);  // f32
+  [[nodiscard]] Tile scratch(int partitions, std::vector<std::int64_t> extents, isa::DType dtype,
+                             std::string name, int partition = 0);
+  [[nodiscard]] Tile psum(int partitions, std::vector<std::int64_t> extents, std::string name,
+                          int partition = 0);  // f32
 
   // ---- constants of the machine, made once per program
-  [[nodiscard]] Tile identity(isa::DType dtype);                       // [array_rows, array_rows]
-  [[nodiscard]] Tile ones(isa::DType dtype);                           // [partitions, array_columns]
-  [[nodiscard]] Tile zeros(isa::DType dtype);                          // [partitions, moving_max]
+  [[nodiscard]] Tile identity(isa::DType dtype);  // [array_rows, array_rows]
+  [[nodiscard]] Tile ones(isa::DType dtype);      // [partitions, array_columns]
+  [[nodiscard]] Tile zeros(isa::DType dtype);     // [partitions, moving_max]
 
   // ---- instructions (engine: the preferred one; any_engine lets the schedule choose). Tiles of one instruction have the
   // same partitions and, if one instruction's limits do not suffice, the same extents: then several are emitted.
   void load_stationary(const Tile& stationary, int column);
   void multiply(const Tile& moving, const Tile& out, bool accumulate, bool zero_one = false);
   void tensor_tensor(isa::AluOp op, const Tile& out, const Tile& a, const Tile& b);
-  void tensor_scalar(const Tile& out, const Tile& in, isa::AluOp op0, const ScalarOperand& s0, isa::AluOp op1 = isa::AluOp::bypass,
-                     const ScalarOperand& s1 = 0.0F, bool reverse0 = false, bool reverse1 = false);
+  void tensor_scalar(const Tile& out, const Tile& in, isa::AluOp op0, const ScalarOperand& s0,
+                     isa::AluOp op1 = isa::AluOp::bypass, const ScalarOperand& s1 = 0.0F,
+                     bool reverse0 = false, bool reverse1 = false);
   void copy(const Tile& out, const Tile& in);
   void memset(const Tile& out, float value);
-  void activation(isa::Function function, const Tile& out, const Tile& in, const ScalarOperand& scale = 1.0F,
-                  const ScalarOperand& bias = 0.0F);
+  void activation(isa::Function function, const Tile& out, const Tile& in,
+                  const ScalarOperand& scale = 1.0F, const ScalarOperand& bias = 0.0F);
   // out = (in op0 scalar) op1 other
-  void scalar_tensor_tensor(const Tile& out, const Tile& in, isa::AluOp op0, const ScalarOperand& scalar, isa::AluOp op1,
-                            const Tile& other);
+  void scalar_tensor_tensor(const Tile& out, const Tile& in, isa::AluOp op0,
+                            const ScalarOperand& scalar, isa::AluOp op1, const Tile& other);
   void copy_predicated(const Tile& out, const Tile& in, const Tile& predicate);
   void reciprocal(const Tile& out, const Tile& in);
   void reduce(isa::AluOp op, const Tile& out, const Tile& in, int axes);
   // Anything else: the operation with patterns relative to buffers, and the buffers in operand order.
-  void emit(isa::Operation operation, isa::Engine engine, std::vector<BufferId> buffers, bool any_engine = false);
+  void emit(isa::Operation operation, isa::Engine engine, std::vector<BufferId> buffers,
+            bool any_engine = false);
 
   // A DMA between storage and storage: region of one tensor to a region of another (same counts), HBM or SBUF.
   void move(graph::TensorId from, const Walk& source, graph::TensorId to, const Walk& destination);
@@ -192,6 +204,10 @@ class Builder {
   [[nodiscard]] TileProgram take();
 
  private:
+  [[nodiscard]] std::optional<Tile> read_window_of_held(graph::TensorId tensor,
+                                                        const Region& region,
+                                                        const ReadOptions& options);
+
   struct State;
   std::shared_ptr<State> state_;
 };
@@ -200,13 +216,14 @@ class Builder {
 
 // ---- The kernels: one function per operator family, each in lower/kernels/NAME.cpp.
 void lower_map(Builder& builder, graph::NodeId node);
-void lower_reduce(Builder& builder, graph::NodeId node);       // standard and ones_matmul
+void lower_reduce(Builder& builder, graph::NodeId node);  // standard and ones_matmul
 void lower_arg_reduce(Builder& builder, graph::NodeId node);
 void lower_contraction(Builder& builder, graph::NodeId node);
 void lower_convolution(Builder& builder, graph::NodeId node);
 void lower_window(Builder& builder, graph::NodeId node);
-void lower_movement(Builder& builder, graph::NodeId node);     // Reshape (dma), Slice, Concat, Pad, Expand
-void lower_gather(Builder& builder, graph::NodeId node);       // Gather, GatherElements, ScatterND
+void lower_movement(Builder& builder,
+                    graph::NodeId node);  // Reshape (dma), Slice, Concat, Pad, Expand
+void lower_gather(Builder& builder, graph::NodeId node);  // Gather, GatherElements, ScatterND
 void lower_convert(Builder& builder, graph::NodeId node);
 
 }  // namespace systole::lower

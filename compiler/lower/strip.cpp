@@ -7,6 +7,7 @@
 #include "compiler/layout/configurations.hpp"
 #include "compiler/lower/builder.hpp"
 #include "compiler/lower/storage.hpp"
+#include "compiler/lower/strip_makers.hpp"
 #include "compiler/lower/strip_region.hpp"
 
 namespace systole::lower {
@@ -119,7 +120,7 @@ class Writer {
     for (const auto& [node, stage] : region.stages) {
       stages = std::max(stages, stage + 1);
     }
-    std::vector<std::map<TensorId, TensorId>> parts(static_cast<std::size_t>(strips), pins);
+    std::vector<std::map<TensorId, TensorId>> parts(static_cast<std::size_t>(strips));
     for (std::int64_t turn = 0; turn < strips + stages - 1; ++turn) {
       if (turn == 2) {
         std::ranges::for_each(late, [this](NodeId id) { node(id); });
@@ -129,13 +130,13 @@ class Writer {
         if (strip >= 0 && strip < strips && stage == 0) {
           for (const TensorId input : region.loaded) {
             parts[static_cast<std::size_t>(strip)][input] =
-                load(window(input, region.axes.at(input), span_of(region, strip), strip));
+                load(window(region, input, whole_[input], strip));
           }
         }
         if (strip >= 0 && strip < strips) {
           for (const NodeId id : region.nodes) {
             if (region.stages.at(id) == stage) {
-              strip_of(region, id, strip, parts[static_cast<std::size_t>(strip)]);
+              strip_of(region, id, strip, pins, parts[static_cast<std::size_t>(strip)]);
             }
           }
         }
@@ -215,37 +216,40 @@ class Writer {
     return {begin, std::min(region.strip, region.extent - begin)};
   }
 
-  [[nodiscard]] graph::Tensor part_of(TensorId tensor, int axis, const Span& span,
+  [[nodiscard]] graph::Tensor part_of(const StripRegion& region, TensorId tensor,
                                       std::int64_t strip) const {
     graph::Tensor part = laid_.graph.tensors[tensor];
     part.kind = graph::TensorKind::intermediate;
     part.data = nullptr;
     part.name += strip_mark + std::to_string(strip);
-    part.shape[at(axis)] = span.extent;
+    const StripAxis along = region.along(tensor);
+    part.shape[at(along.axis)] = span_of(region, strip).extent * along.factor;
     return part;
   }
 
-  // The strip of a tensor that is made outside.
-  [[nodiscard]] TensorId window(TensorId tensor, int axis, const Span& span, std::int64_t strip) {
-    graph::Tensor part = part_of(tensor, axis, span, strip);
+  // The strip of a tensor that is made outside, of which `base` is a name.
+  [[nodiscard]] TensorId window(const StripRegion& region, TensorId tensor, TensorId base,
+                                std::int64_t strip) {
+    graph::Tensor part = part_of(region, tensor, strip);
     graph::Slice slice{std::vector<std::int64_t>(part.shape.size(), 0),
                        std::vector<std::int64_t>(part.shape.size(), 1)};
-    slice.starts[at(axis)] = span.begin;
+    const StripAxis along = region.along(tensor);
+    slice.starts[at(along.axis)] = span_of(region, strip).begin * along.factor;
     const std::string name = part.name;
-    return add_node({name, name, slice, {whole_[tensor]}, {}}, std::move(part),
-                    laid_.layouts[tensor], laid_.storage[tensor], layout::Mechanism::alias, {});
+    return add_node({name, name, slice, {base}, {}}, std::move(part), laid_.layouts[tensor],
+                    laid_.storage[tensor], layout::Mechanism::alias, {});
   }
 
+  // pins: what stands for inputs that all strips share. parts: what stands for this strip of each tensor, once it is known.
   void strip_of(const StripRegion& region, NodeId id, std::int64_t strip,
-                std::map<TensorId, TensorId>& parts) {
+                const std::map<TensorId, TensorId>& pins, std::map<TensorId, TensorId>& parts) {
     const graph::Node& n = laid_.graph.nodes[id];
-    const Span span = span_of(region, strip);
     std::vector<TensorId> inputs;
     for (const TensorId input : n.inputs) {
-      const int axis = region.axes.at(input);
-      const auto known = parts.find(input);
-      if (known == parts.end()) {
-        parts[input] = axis < 0 ? whole_[input] : window(input, axis, span, strip);
+      if (!parts.contains(input)) {
+        const auto pin = pins.find(input);
+        const TensorId base = pin == pins.end() ? whole_[input] : pin->second;
+        parts[input] = region.axes.at(input) < 0 ? base : window(region, input, base, strip);
       }
       inputs.push_back(parts.at(input));
     }
@@ -256,9 +260,8 @@ class Writer {
                   n.op,
                   inputs,
                   {}},
-                 part_of(n.output, region.axes.at(n.output), span, strip), laid_.layouts[n.output],
-                 laid_.storage[n.output], laid_.mechanisms[id],
-                 strip == 0 ? laid_.predicted[id] : layout::Price{});
+                 part_of(region, n.output, strip), laid_.layouts[n.output], laid_.storage[n.output],
+                 laid_.mechanisms[id], strip == 0 ? laid_.predicted[id] : layout::Price{});
   }
 
   void join(const StripRegion& region, TensorId output,
@@ -309,49 +312,6 @@ std::map<std::size_t, std::vector<TensorId>> shared_inputs(const layout::LaidGra
   return out;
 }
 
-// Nodes outside the region that make an operand which only its later products read, and nothing else: the last product
-// before it and what follows that. They need not come before the region, whose first strips keep the array idle while
-// they wait for vector work.
-std::vector<NodeId> late_makers(const layout::LaidGraph& laid, const StripRegion& region,
-                                const IdVector<TensorId, std::vector<graph::Use>>& uses,
-                                const std::set<NodeId>& taken) {
-  constexpr int first_late_stage = 2;
-  std::vector<NodeId> best;
-  for (const TensorId input : region.inputs) {
-    const auto in = [&](const std::vector<TensorId>& list) {
-      return std::ranges::find(list, input) != list.end();
-    };
-    const bool early = in(region.pinned) || in(region.held) || in(region.loaded);
-    const bool late = !early && std::ranges::all_of(uses[input], [&](const graph::Use& use) {
-      const auto stage = region.stages.find(use.node);
-      return stage != region.stages.end() && stage->second >= first_late_stage;
-    });
-    std::vector<NodeId> chain;
-    TensorId value = input;
-    while (late && laid.graph.tensors[value].kind == graph::TensorKind::intermediate &&
-           (value == input || uses[value].size() == 1)) {
-      const NodeId maker = laid.graph.tensors[value].producer;
-      const graph::Node& n = laid.graph.nodes[maker];
-      if (taken.contains(maker)) {
-        break;
-      }
-      chain.push_back(maker);
-      if (std::holds_alternative<graph::Contraction>(n.op)) {
-        std::ranges::reverse(chain);
-        best = chain;
-        break;
-      }
-      const bool follows = std::holds_alternative<graph::Map>(n.op) ||
-                           laid.mechanisms[maker] == layout::Mechanism::alias;
-      if (!follows) {
-        break;
-      }
-      value = n.inputs[0];
-    }
-  }
-  return best;
-}
-
 }  // namespace
 
 bool is_load(const layout::LaidGraph& laid, graph::NodeId node) {
@@ -368,14 +328,25 @@ bool is_row_strip(const graph::Node& node) {
          node.name[mark + 1] == row_mark;
 }
 
+bool is_later_strip(const graph::Node& node) {
+  const std::size_t mark = node.name.rfind(strip_mark);
+  return mark != std::string::npos && name_without_strip(node.name).size() == mark &&
+         node.name.compare(mark + 1, std::string::npos, "0") != 0 && !is_row_strip(node);
+}
+
 bool is_held(const layout::LaidGraph& laid, graph::TensorId tensor) {
   if (laid.graph.tensors[tensor].kind != graph::TensorKind::intermediate) {
     return false;
   }
   const graph::NodeId node = laid.graph.tensors[tensor].producer;
   const graph::Node& n = laid.graph.nodes[node];
+  if (laid.mechanisms[node] != layout::Mechanism::alias) {
+    return false;
+  }
+  if (std::holds_alternative<graph::Slice>(n.op)) {
+    return is_held(laid, n.inputs[0]);
+  }
   return std::holds_alternative<graph::Convert>(n.op) &&
-         laid.mechanisms[node] == layout::Mechanism::alias &&
          laid.graph.tensors[n.inputs[0]].kind != graph::TensorKind::intermediate;
 }
 
@@ -436,11 +407,11 @@ layout::LaidGraph with_wide_inputs(layout::LaidGraph laid) {
 
 }  // namespace
 
-layout::LaidGraph strip_mine(const layout::LaidGraph& given, const isa::Machine& machine,
-                             int share) {
+layout::LaidGraph strip_mine(const layout::LaidGraph& given, const isa::Machine& machine, int share,
+                             bool with_makers) {
   const layout::LaidGraph laid = with_wide_inputs(with_early_reductions(given, machine));
   const Residency plan = plan_residency(laid, machine, share);
-  std::vector<StripRegion> regions = find_strip_regions(laid, plan, machine, share);
+  std::vector<StripRegion> regions = find_strip_regions(laid, plan, machine, share, with_makers);
   std::vector<std::size_t> order;
   while (!regions.empty() && (order = Order(laid, regions).run()).empty()) {
     regions.pop_back();

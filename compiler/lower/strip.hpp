@@ -17,12 +17,16 @@ namespace systole::lower {
 // The graph itself if nothing is to be gained.
 [[nodiscard]] layout::LaidGraph strip_mine(const layout::LaidGraph& laid,
                                            const isa::Machine& machine,
-                                           int share = default_resident_share);
+                                           int share = default_resident_share,
+                                           bool with_makers = true);
 
 [[nodiscard]] bool is_load(const layout::LaidGraph& laid, graph::NodeId node);
 
 // Whether the node works on a strip of rows between two products.
 [[nodiscard]] bool is_row_strip(const graph::Node& node);
+
+// Whether the node works on a strip of some other region, and not on its first one.
+[[nodiscard]] bool is_later_strip(const graph::Node& node);
 
 // A name of an input in HBM, for several strips of one operator: what one of them loads, the others use.
 [[nodiscard]] bool is_held(const layout::LaidGraph& laid, graph::TensorId tensor);

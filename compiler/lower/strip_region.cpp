@@ -5,8 +5,9 @@
 #include <optional>
 #include <set>
 
-#include "compiler/layout/iteration_space.hpp"
 #include "compiler/lower/storage.hpp"
+#include "compiler/lower/strip_axes.hpp"
+#include "compiler/lower/strip_makers.hpp"
 
 namespace systole::lower {
 namespace {
@@ -16,20 +17,6 @@ using graph::TensorId;
 
 std::size_t at(int i) {
   return static_cast<std::size_t>(i);
-}
-
-// The axis of `to` that is this axis of `from` under a reshape: same extent, same elements outside it. -1: none.
-int reshaped_axis(const graph::Shape& from, int axis, const graph::Shape& to) {
-  const auto outside = [](const graph::Shape& shape, std::size_t end) {
-    return std::accumulate(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(end),
-                           std::int64_t{1}, std::multiplies<>());
-  };
-  for (std::size_t i = 0; i < to.size(); ++i) {
-    if (to[i] == from[at(axis)] && outside(to, i) == outside(from, at(axis))) {
-      return static_cast<int>(i);
-    }
-  }
-  return -1;
 }
 
 bool product_work(const layout::LaidGraph& laid, NodeId node) {
@@ -44,11 +31,12 @@ constexpr std::size_t largest_region = 256;  // nodes
 class Finder {
  public:
   Finder(const layout::LaidGraph& laid, const Residency& plan, const isa::Machine& machine,
-         int share)
+         int share, bool with_makers)
       : laid_(laid),
         plan_(plan),
         machine_(machine),
         room_(resident_room(machine, share)),
+        with_makers_(with_makers),
         uses_(graph::uses(laid.graph)),
         is_output_(laid.graph.tensors.size(), 0),
         taken_(laid.graph.nodes.size(), 0) {
@@ -63,6 +51,9 @@ class Finder {
       const TensorId tensor = laid_.graph.nodes[node].output;
       if (taken_[node] == 0 && spilled(tensor)) {
         if (std::optional<StripRegion> region = best_region(tensor)) {
+          if (with_makers_) {
+            add_makers(laid_, machine_, uses_, taken_, *region);
+          }
           for (const NodeId inside : region->nodes) {
             taken_[inside] = 1;
           }
@@ -127,49 +118,6 @@ class Finder {
                                   mechanism == layout::Mechanism::array_transpose));
   }
 
-  // Axes of the node's operands and result along the iterator of one of them; nothing if it does not reach the result.
-  [[nodiscard]] std::optional<std::vector<int>> axes_along(NodeId node, TensorId known,
-                                                           int axis) const {
-    const graph::Node& n = laid_.graph.nodes[node];
-    if (std::holds_alternative<graph::Reshape>(n.op)) {
-      const bool forward = known == n.inputs[0];
-      const int other = reshaped_axis(shape(known), axis, shape(forward ? n.output : n.inputs[0]));
-      if (other < 0) {
-        return std::nullopt;
-      }
-      return forward ? std::vector{axis, other} : std::vector{other, axis};
-    }
-    const layout::IterationSpace space = layout::iteration_space(laid_.graph, n);
-    std::vector<TensorId> operands = n.inputs;
-    operands.push_back(n.output);
-    int iterator = -1;
-    for (std::size_t i = 0; i < operands.size(); ++i) {
-      if (operands[i] == known) {
-        if (iterator >= 0 && space.operands[i][at(axis)] != iterator) {
-          return std::nullopt;  // the same tensor twice, in different roles
-        }
-        iterator = space.operands[i][at(axis)];
-      }
-    }
-    std::vector<int> out;
-    for (std::size_t i = 0; i < operands.size(); ++i) {
-      const auto& own = space.operands[i];
-      const auto found = std::ranges::find(own, iterator);
-      const int place = found == own.end() ? -1 : static_cast<int>(found - own.begin());
-      const bool there = place >= 0 && shape(operands[i])[at(place)] == shape(known)[at(axis)];
-      out.push_back(there ? place : -1);
-    }
-    if (out.back() < 0) {
-      return std::nullopt;
-    }
-    if (const auto* reduce = std::get_if<graph::Reduce>(&n.op)) {
-      if (std::ranges::find(reduce->axes, out.front()) != reduce->axes.end()) {
-        return std::nullopt;
-      }
-    }
-    return out;
-  }
-
   // Adds the node, and behind it all that reads or makes values that would go through HBM. False: not possible; then
   // the growth is as it was.
   bool add(Growth& growth, NodeId node, TensorId known) const {
@@ -180,7 +128,7 @@ class Finder {
         growth.nodes.size() >= largest_region) {
       return false;
     }
-    const auto axes = axes_along(node, known, growth.axes.at(known));
+    const auto axes = axes_along(laid_.graph, node, known, growth.axes.at(known));
     if (!axes) {
       return false;
     }
@@ -624,7 +572,7 @@ class Finder {
           continue;
         }
         const TensorId other = n.inputs[use.argument == 0 ? 1 : 0];
-        const auto axes = axes_along(use.node, output, growth.axes.at(output));
+        const auto axes = axes_along(laid_.graph, use.node, output, growth.axes.at(output));
         if (laid_.graph.tensors[other].kind == graph::TensorKind::intermediate || !axes ||
             (*axes)[use.argument == 0 ? 1 : 0] >= 0) {
           continue;
@@ -646,7 +594,8 @@ class Finder {
     nodes.insert(nodes.end(), followers.begin(), followers.end());
     for (const NodeId next : nodes) {
       const graph::Node& n = laid_.graph.nodes[next];
-      const std::optional<std::vector<int>> axes = axes_along(next, known, growth.axes.at(known));
+      const std::optional<std::vector<int>> axes =
+          axes_along(laid_.graph, next, known, growth.axes.at(known));
       if (!axes) {
         return;  // what follows reads the whole
       }
@@ -683,6 +632,7 @@ class Finder {
   const Residency& plan_;
   const isa::Machine& machine_;
   std::int64_t room_;
+  bool with_makers_;
   IdVector<TensorId, std::vector<graph::Use>> uses_;
   IdVector<TensorId, std::uint8_t> is_output_;
   IdVector<NodeId, std::uint8_t> taken_;
@@ -692,8 +642,9 @@ class Finder {
 }  // namespace
 
 std::vector<StripRegion> find_strip_regions(const layout::LaidGraph& laid, const Residency& plan,
-                                            const isa::Machine& machine, int share) {
-  return Finder(laid, plan, machine, share).run();
+                                            const isa::Machine& machine, int share,
+                                            bool with_makers) {
+  return Finder(laid, plan, machine, share, with_makers).run();
 }
 
 }  // namespace systole::lower

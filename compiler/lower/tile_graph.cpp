@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -188,22 +189,24 @@ std::optional<Lowered> lower_if_it_fits(const layout::LaidGraph& laid, const isa
 }
 
 // Values that would stay in SBUF may still be worth making strip by strip: the engines then work on
-// different strips at once.
+// different strips at once; and so may products before them.
 void try_strips(const layout::LaidGraph& whole, const isa::Machine& machine,
                 const isa::Machine& assumed, std::optional<Lowered>& best) {
-  std::size_t nodes = 0;
+  std::set<std::size_t> tried;  // nodes of the graph, which tell strips apart
   for (int share = default_resident_share; share >= least_strip_share; share = share * 2 / 3) {
-    const layout::LaidGraph stripped = strip_mine(whole, assumed, share);
-    if (stripped.graph.nodes.size() == std::exchange(nodes, stripped.graph.nodes.size())) {
-      continue;  // the same strips
-    }
-    std::optional<Lowered> lowered = lower_if_it_fits(stripped, machine, assumed);
-    const bool large = lowered && instruction_count(lowered->program) > most_instructions_retried;
-    if (lowered && (!best || lowered->estimate < best->estimate)) {
-      best = std::move(lowered);
-    }
-    if (large) {
-      return;
+    for (const bool with_makers : {true, false}) {
+      const layout::LaidGraph stripped = strip_mine(whole, assumed, share, with_makers);
+      if (!tried.insert(stripped.graph.nodes.size()).second) {
+        continue;  // the same strips
+      }
+      std::optional<Lowered> lowered = lower_if_it_fits(stripped, machine, assumed);
+      const bool large = lowered && instruction_count(lowered->program) > most_instructions_retried;
+      if (lowered && (!best || lowered->estimate < best->estimate)) {
+        best = std::move(lowered);
+      }
+      if (large) {
+        return;
+      }
     }
   }
 }

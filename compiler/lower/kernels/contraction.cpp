@@ -505,7 +505,8 @@ void lower_contraction(Builder& builder, graph::NodeId id) {
     return;
   }
   Kernel(builder, space, arithmetic_of(builder, space),
-         strips_of(laid, space, lhs_stationary ? op.rhs : op.lhs))
+         is_later_strip(node) ? std::vector<Span>()
+                              : strips_of(laid, space, lhs_stationary ? op.rhs : op.lhs))
       .run();
 }
 

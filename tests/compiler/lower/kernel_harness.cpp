@@ -37,8 +37,8 @@ double element(const std::vector<std::byte>& bytes, isa::DType dtype, std::int64
   return isa::load_double(dtype, bytes.data() + i * isa::size_of(dtype));
 }
 
-std::string difference(const std::string& name, const std::vector<std::byte>& got, isa::DType dtype, const Array& want,
-                       const Tolerance& tolerance) {
+std::string difference(const std::string& name, const std::vector<std::byte>& got, isa::DType dtype,
+                       const Array& want, const Tolerance& tolerance) {
   const std::int64_t count = graph::elements(want.shape);
   if (static_cast<std::int64_t>(got.size()) != count * isa::size_of(dtype)) {
     return fmt::format("output {} has {} bytes", name, got.size());
@@ -51,9 +51,10 @@ std::string difference(const std::string& name, const std::vector<std::byte>& go
   for (std::int64_t i = 0; i < count; ++i) {
     const double g = element(got, dtype, i);
     const double w = graph::get(want, i);
-    const double allowed = isa::is_float(dtype) ? tolerance.absolute + tolerance.relative * std::abs(w) +
-                                                      (tolerance.relative > 1e-3 ? tolerance.relative * scale : 0.0)
-                                                : 0.0;
+    const double allowed = isa::is_float(dtype)
+                               ? tolerance.absolute + tolerance.relative * std::abs(w) +
+                                     (tolerance.relative > 1e-3 ? tolerance.relative * scale : 0.0)
+                               : 0.0;
     const bool equal = (std::isnan(g) && std::isnan(w)) || g == w || std::abs(g - w) <= allowed;
     if (!equal) {
       return fmt::format("output {} element {} is {}, not {}", name, i, g, w);
@@ -93,8 +94,8 @@ layout::LaidGraph empty_laid(const graph::Graph& graph) {
 
 }  // namespace
 
-layout::LaidGraph lay_out(const graph::Graph& graph, const layout::Configuration& configuration, Storage storage,
-                          layout::Precision precision) {
+layout::LaidGraph lay_out(const graph::Graph& graph, const layout::Configuration& configuration,
+                          Storage storage, layout::Precision precision) {
   const graph::Node& node = graph.nodes[NodeId(0)];
   const IdVector<TensorId, isa::DType> types = layout::storage_types(graph, precision);
   if (storage == Storage::streamed) {
@@ -113,7 +114,9 @@ layout::LaidGraph lay_out(const graph::Graph& graph, const layout::Configuration
   std::vector<layout::Layout> layouts;
   std::vector<isa::DType> storage_of;
   std::vector<layout::Mechanism> mechanisms;
-  const auto row_major = [&](TensorId t) { return layout::row_major(static_cast<int>(graph.tensors[t].shape.size()), 0); };
+  const auto row_major = [&](TensorId t) {
+    return layout::row_major(static_cast<int>(graph.tensors[t].shape.size()), 0);
+  };
   std::vector<TensorId> operands;
   for (std::size_t i = 0; i < node.inputs.size(); ++i) {
     const graph::Tensor& t = graph.tensors[node.inputs[i]];
@@ -124,7 +127,8 @@ layout::LaidGraph lay_out(const graph::Graph& graph, const layout::Configuration
       storage_of.push_back(types[node.inputs[i]]);
       continue;
     }
-    const auto known = std::ranges::find_if(wide.inputs, [&](TensorId in) { return wide.tensors[in].name == t.name; });
+    const auto known = std::ranges::find_if(
+        wide.inputs, [&](TensorId in) { return wide.tensors[in].name == t.name; });
     TensorId source;
     if (known == wide.inputs.end()) {
       source = graph::add_input(wide, t.name, t.type, t.shape);
@@ -166,7 +170,12 @@ layout::LaidGraph lay_out(const graph::Graph& graph, const layout::Configuration
 
 std::string fault_of(const layout::LaidGraph& laid, const std::map<std::string, Array>& inputs,
                      const isa::Machine& machine, const Tolerance& tolerance) {
-  const isa::Program program = lower::lower(laid, machine);
+  return fault_of(lower::lower(laid, machine), laid, inputs, machine, tolerance);
+}
+
+std::string fault_of(const isa::Program& program, const layout::LaidGraph& laid,
+                     const std::map<std::string, Array>& inputs, const isa::Machine& machine,
+                     const Tolerance& tolerance) {
   for (const isa::Diagnostic& diagnostic : isa::verify(program, machine)) {
     return isa::describe(diagnostic, program);
   }
@@ -188,7 +197,8 @@ std::string fault_of(const layout::LaidGraph& laid, const std::map<std::string, 
   const std::vector<Array> wanted = graph::evaluate(laid.graph, inputs);
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const std::string& name = laid.graph.output_names[i];
-    const std::string text = difference(name, outcome.outputs.at(name), types.at(name), wanted[i], tolerance);
+    const std::string text =
+        difference(name, outcome.outputs.at(name), types.at(name), wanted[i], tolerance);
     if (!text.empty()) {
       return text;
     }
@@ -203,7 +213,8 @@ std::vector<std::string> faults_of(const Case& test, const isa::Machine& machine
   for (const graph::Tensor& tensor : test.graph.tensors) {
     domains.add(all_layouts(tensor.shape));
   }
-  std::vector<layout::Configuration> all = layout::configurations(test.graph, NodeId(0), domains, machine);
+  std::vector<layout::Configuration> all =
+      layout::configurations(test.graph, NodeId(0), domains, machine);
   if (all.empty()) {
     out.push_back("no configuration");
   }
@@ -229,9 +240,10 @@ std::vector<std::string> faults_of(const Case& test, const isa::Machine& machine
         for (const TensorId input : node.inputs) {
           shapes += graph::to_string(test.graph.tensors[input].shape);
         }
-        out.push_back(fmt::format("{} {} -> {} {} {} {} on {}: {}", graph::name_of(node.op), shapes, layouts,
-                                  layout::to_string(configuration.output), layout::name_of(configuration.mechanism),
-                                  storage == Storage::streamed ? "streamed" : "resident", machine.name, text));
+        out.push_back(fmt::format(
+            "{} {} -> {} {} {} {} on {}: {}", graph::name_of(node.op), shapes, layouts,
+            layout::to_string(configuration.output), layout::name_of(configuration.mechanism),
+            storage == Storage::streamed ? "streamed" : "resident", machine.name, text));
       }
     }
   }

@@ -12,6 +12,7 @@
 #include "compiler/layout/laid_graph.hpp"
 #include "compiler/layout/storage.hpp"
 #include "isa/machine.hpp"
+#include "isa/program.hpp"
 
 namespace systole::test {
 
@@ -25,8 +26,9 @@ struct Case {
   std::map<std::string, graph::Array> inputs;
 };
 
-[[nodiscard]] layout::LaidGraph lay_out(const graph::Graph& graph, const layout::Configuration& configuration,
-                                        Storage storage, layout::Precision precision);
+[[nodiscard]] layout::LaidGraph lay_out(const graph::Graph& graph,
+                                        const layout::Configuration& configuration, Storage storage,
+                                        layout::Precision precision);
 
 struct Tolerance {
   double relative = 1e-4;
@@ -34,12 +36,17 @@ struct Tolerance {
 };
 
 // Empty if program and values are right; otherwise one sentence.
-[[nodiscard]] std::string fault_of(const layout::LaidGraph& laid, const std::map<std::string, graph::Array>& inputs,
+[[nodiscard]] std::string fault_of(const layout::LaidGraph& laid,
+                                   const std::map<std::string, graph::Array>& inputs,
+                                   const isa::Machine& machine, const Tolerance& tolerance);
+// The same for a program that was made otherwise.
+[[nodiscard]] std::string fault_of(const isa::Program& program, const layout::LaidGraph& laid,
+                                   const std::map<std::string, graph::Array>& inputs,
                                    const isa::Machine& machine, const Tolerance& tolerance);
 
 // Every configuration of the node, both storages: the faults, each with its configuration. `runs` counts them.
-[[nodiscard]] std::vector<std::string> faults_of(const Case& test, const isa::Machine& machine, int& runs,
-                                                 layout::Precision precision = layout::Precision::fp32,
-                                                 const Tolerance& tolerance = {});
+[[nodiscard]] std::vector<std::string> faults_of(
+    const Case& test, const isa::Machine& machine, int& runs,
+    layout::Precision precision = layout::Precision::fp32, const Tolerance& tolerance = {});
 
 }  // namespace systole::test

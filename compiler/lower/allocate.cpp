@@ -16,18 +16,22 @@
 // next one need not wait for the last reader of the one before. That leaves less to loads that run
 // ahead; which of the two counts for more, the caller finds out.
 //
-// Bytes reused late are bytes scattered; where that leaves no hole for a buffer, the placement
-// starts over more compactly: passing buffers by first fit, then the lasting ones by decreasing
-// size, then all of them so. What does not fit even then is the user's Error, with the operator,
-// the bytes and the limit.
+// Bytes reused late are bytes scattered. Where that leaves no hole for a buffer, the placement goes
+// back and places what lives around it compactly, passing buffers by first fit, lasting ones by
+// decreasing size; the rest of the program keeps its turns. If even a window that reaches back to
+// the beginning leaves no hole, the whole placement starts over: passing buffers by first fit, then
+// the lasting ones by decreasing size, then all of them so. What does not fit even then is the
+// user's Error, with the operator, the bytes and the limit.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <utility>
 
+#include "compiler/lower/free_space.hpp"
 #include "compiler/lower/stages.hpp"
 
 namespace systole::lower {
@@ -71,118 +75,9 @@ IdVector<BufferId, Life> lives_of(const TileProgram& program) {
   return lives;
 }
 
-// Free bytes of one memory as disjoint intervals, neighbours merged.
-class FreeSpace {
- public:
-  explicit FreeSpace(std::int64_t limit) {
-    if (limit > 0) {
-      free_[0] = limit;
-    }
-  }
-
-  void take(std::int64_t begin, std::int64_t end) {
-    auto it = std::prev(free_.upper_bound(begin));
-    const auto [left, right] = *it;
-    free_.erase(it);
-    if (left < begin) {
-      free_[left] = begin;
-    }
-    if (end < right) {
-      free_[end] = right;
-    }
-  }
-
-  void give(std::int64_t begin, std::int64_t end) {
-    auto after = free_.lower_bound(begin);
-    if (after != free_.end() && after->first == end) {
-      end = after->second;
-      after = free_.erase(after);
-    }
-    if (after != free_.begin()) {
-      if (auto before = std::prev(after); before->second == begin) {
-        before->second = end;
-        return;
-      }
-    }
-    free_.emplace_hint(after, begin, end);
-  }
-
-  // The lowest (or highest) place for `bytes` that starts in [from, to) and meets none of `avoid`
-  // (sorted by begin).
-  struct Interval {
-    std::int64_t begin = 0;
-    std::int64_t end = 0;
-  };
-  [[nodiscard]] std::optional<std::int64_t> lowest(std::int64_t bytes, std::int64_t from,
-                                                   std::int64_t to,
-                                                   const std::vector<Interval>& avoid) const {
-    auto it = free_.upper_bound(from);
-    if (it != free_.begin()) {
-      --it;
-    }
-    for (; it != free_.end() && it->first < to; ++it) {
-      std::int64_t at = std::max(it->first, from);
-      for (const Interval& taken : avoid) {
-        if (at < taken.end && taken.begin < at + bytes) {
-          at = taken.end;
-        }
-      }
-      if (at < to && at + bytes <= it->second) {
-        return at;
-      }
-    }
-    return std::nullopt;
-  }
-  [[nodiscard]] std::optional<std::int64_t> highest(std::int64_t bytes) const {
-    for (auto it = free_.rbegin(); it != free_.rend(); ++it) {
-      if (it->second - it->first >= bytes) {
-        return it->second - bytes;
-      }
-    }
-    return std::nullopt;
-  }
-
- private:
-  std::map<std::int64_t, std::int64_t> free_;  // begin -> end
-};
-using Interval = FreeSpace::Interval;
-
-// When the bytes of a memory were last in use, as a step function of their place.
-class Recency {
- public:
-  void set(std::int64_t begin, std::int64_t end, std::int64_t since) {
-    add_edges(begin, end);
-    for (auto it = steps_.find(begin); it != steps_.end() && it->first < end; ++it) {
-      it->second = since;
-    }
-  }
-  void add_edges(std::int64_t begin, std::int64_t end) {
-    for (const std::int64_t edge : {begin, end}) {
-      steps_.emplace(edge, std::prev(steps_.upper_bound(edge))->second);
-    }
-  }
-  [[nodiscard]] std::int64_t latest(std::int64_t begin, std::int64_t end) const {
-    std::int64_t most = -1;
-    for (auto it = std::prev(steps_.upper_bound(begin)); it != steps_.end() && it->first < end;
-         ++it) {
-      most = std::max(most, it->second);
-    }
-    return most;
-  }
-  [[nodiscard]] std::vector<std::int64_t> edges() const {
-    std::vector<std::int64_t> out;
-    for (const auto& [edge, since] : steps_) {
-      out.push_back(edge);
-    }
-    return out;
-  }
-
- private:
-  std::map<std::int64_t, std::int64_t> steps_{{0, -1}};  // from here on: the last use
-};
-
 enum class Effort : std::uint8_t { rotate, first_fit, lasting_by_size, all_by_size };
 constexpr std::size_t most_by_size = 20000;  // buffers: packing is quadratic
+constexpr std::size_t most_repacked = 1024;  // around one place
 
 // Where buffers start by preference, and where the search for the next one goes on.
 struct Zone {
@@ -216,21 +111,29 @@ class Placement {
         lasting_turns_(lasting_turns),
         free_since_(static_cast<std::size_t>(limit_ / unit_), -1) {}
 
-  [[nodiscard]] std::optional<Failure> place(IdVector<BufferId, std::int64_t>& offsets,
-                                             std::int64_t& peak) {
+  [[nodiscard]] std::optional<Failure> place(IdVector<BufferId, std::int64_t>& offsets) {
     collect();
     divide();
     const bool by_size = effort_ == Effort::lasting_by_size || effort_ == Effort::all_by_size;
-    const std::optional<Failure> failure = by_size ? pack_lasting(offsets) : drop_lasting(offsets);
+    const std::optional<Failure> failure =
+        by_size ? pack(lasting_, {}, limit_, offsets) : drop_lasting(offsets);
     for (const BufferId id : lasting_) {
       zones_[1].end = std::min(zones_[1].end, offsets[id]);
     }
-    return failure ? failure : place_passing(offsets, peak);
+    return failure ? failure : place_passing(offsets);
   }
+  // The most bytes that live at one moment.
+  [[nodiscard]] std::int64_t peak() const { return peak_of(order_); }
+  // Where the placement went back and placed what is around more compactly.
+  [[nodiscard]] const std::vector<Failure>& tight() const { return tight_; }
 
  private:
   [[nodiscard]] std::int64_t room(BufferId id) const {
     return (program_.buffers[id].bytes + unit_ - 1) / unit_ * unit_;
+  }
+  [[nodiscard]] Interval bytes_of(BufferId id,
+                                  const IdVector<BufferId, std::int64_t>& offsets) const {
+    return {offsets[id], offsets[id] + room(id)};
   }
   [[nodiscard]] const Life& life(BufferId id) const { return lives_[id]; }
   [[nodiscard]] Zone& zone(BufferId id) { return zones_[life(id).loaded ? 1 : 0]; }
@@ -297,13 +200,10 @@ class Placement {
 
   // A load into bytes of a computed value would hold up all loads after it until the value's last reader is done: lasting
   // buffers that are loaded get bytes of their own at the top, where these are few.
-  [[nodiscard]] std::int64_t room_for_lasting_loads() const {
+  [[nodiscard]] std::int64_t room_for_lasting_loads(const std::vector<BufferId>& loads) const {
     if (space_ != isa::Space::sbuf || effort_ != Effort::rotate) {
       return 0;
     }
-    std::vector<BufferId> loads;
-    std::ranges::copy_if(lasting_, std::back_inserter(loads),
-                         [this](BufferId id) { return life(id).loaded; });
     std::int64_t all = 0;
     for (const BufferId id : loads) {
       all += room(id);
@@ -315,39 +215,70 @@ class Placement {
   // Lasting buffers one after another as they appear, each as high as it goes; or in turns, where
   // bytes have been out of use for longest.
   std::optional<Failure> drop_lasting(IdVector<BufferId, std::int64_t>& offsets) {
-    const std::int64_t loads = room_for_lasting_loads();
-    FreeSpace space(limit_ - loads);
-    FreeSpace loaded(loads > 0 ? limit_ : 0);
-    if (loads > 0) {
-      loaded.take(0, limit_ - loads);
-    }
-    std::multimap<std::int64_t, BufferId> ends;
-    Recency recency;
-    const std::int64_t floor = std::max(limit_ - lasting_turns_ * peak_of(lasting_),
-                                        limit_ - limit_ * lasting_share / 100);
-    const auto own = [&](BufferId id) -> FreeSpace& {
-      return loads > 0 && life(id).loaded ? loaded : space;
-    };
+    const std::int64_t floor = lasting_turns_ > 0 && effort_ == Effort::rotate
+                                   ? std::max(limit_ - lasting_turns_ * peak_of(lasting_),
+                                              limit_ - limit_ * lasting_share / 100)
+                                   : limit_;
+    std::vector<BufferId> loads;
+    std::vector<BufferId> others;
     for (const BufferId id : lasting_) {
-      while (!ends.empty() && ends.begin()->first < life(id).begin) {
-        const BufferId dead = ends.begin()->second;
-        own(dead).give(offsets[dead], offsets[dead] + room(dead));
-        recency.set(offsets[dead], offsets[dead] + room(dead), life(dead).end);
-        ends.erase(ends.begin());
+      (life(id).loaded ? loads : others).push_back(id);
+    }
+    const std::int64_t top = limit_ - room_for_lasting_loads(loads);
+    if (top == limit_) {
+      return drop(lasting_, {0, top}, floor, offsets);
+    }
+    const std::optional<Failure> failure = drop(loads, {top, limit_}, top, offsets);
+    return failure ? failure : drop(others, {0, top}, floor, offsets);
+  }
+
+  // Those buffers (in order of first access) into those bytes; taking turns from `floor` on. Around one for which there is
+  // no hole they are packed by size.
+  std::optional<Failure> drop(const std::vector<BufferId>& buffers, const Interval& bytes,
+                              std::int64_t floor, IdVector<BufferId, std::int64_t>& offsets) {
+    Sweep sweep(FreeSpace(bytes.begin, bytes.end));
+    Recency recency;
+    Retreat retreat;
+    for (std::size_t i = 0; i < buffers.size();) {
+      const BufferId id = buffers[i];
+      sweep.step(life(id).begin, [&](const Held& dead) { recency.set(dead.bytes, dead.last); });
+      if (!retreat.compact(i)) {
+        const std::optional<std::int64_t> at = sweep.space().highest(room(id));
+        if (!at) {
+          const Failure failure{id, life(id).begin};
+          const auto back = repack(buffers, i, bytes, sweep, retreat, offsets);
+          if (!back) {
+            return failure;
+          }
+          tight_.push_back(failure);
+          i = *back;
+          continue;
+        }
+        offsets[id] =
+            floor < bytes.end ? longest_unused(sweep.space(), recency, id, *at, floor) : *at;
       }
-      std::optional<std::int64_t> at = own(id).highest(room(id));
-      if (!at) {
-        return Failure{id, life(id).begin};
+      sweep.take({life(id).end, id, bytes_of(id, offsets)});
+      recency.add_edges(bytes_of(id, offsets));
+      ++i;
+    }
+    return std::nullopt;
+  }
+
+  // Packs those around buffer i; the sweep goes back to the first of them.
+  std::optional<std::size_t> repack(const std::vector<BufferId>& buffers, std::size_t i,
+                                    const Interval& bytes, Sweep& sweep, Retreat& retreat,
+                                    IdVector<BufferId, std::int64_t>& offsets) {
+    while (const std::optional<std::size_t> back = retreat.after_failure(i)) {
+      const std::size_t end = std::min(retreat.until(), buffers.size());
+      if (end - *back > most_repacked) {
+        break;
       }
-      if (loads > 0 && life(id).loaded) {
-        at = longest_unused(loaded, recency, id, *at, limit_ - loads);
-      } else if (lasting_turns_ > 0 && effort_ == Effort::rotate) {
-        at = longest_unused(space, recency, id, *at, floor);
+      sweep.go_back(*back);
+      const std::vector<BufferId> around(buffers.begin() + static_cast<std::ptrdiff_t>(*back),
+                                         buffers.begin() + static_cast<std::ptrdiff_t>(end));
+      if (!pack(around, obstacles(sweep.held()), bytes.end, offsets)) {
+        return back;
       }
-      offsets[id] = *at;
-      own(id).take(*at, *at + room(id));
-      recency.add_edges(*at, *at + room(id));
-      ends.emplace(life(id).end, id);
     }
     return std::nullopt;
   }
@@ -357,13 +288,13 @@ class Placement {
   [[nodiscard]] std::int64_t longest_unused(const FreeSpace& space, const Recency& recency,
                                             BufferId id, std::int64_t best,
                                             std::int64_t floor) const {
-    std::int64_t best_since = recency.latest(best, best + room(id));
+    std::int64_t best_since = recency.latest({best, best + room(id)});
     for (const std::int64_t top : recency.edges()) {
       const std::int64_t at = top - room(id);
       if (at < floor || space.lowest(room(id), at, at + 1, {}) != at) {
         continue;
       }
-      const std::int64_t since = recency.latest(at, top);
+      const std::int64_t since = recency.latest({at, top});
       if (since < best_since || (since == best_since && at > best)) {
         best = at;
         best_since = since;
@@ -372,24 +303,40 @@ class Placement {
     return best;
   }
 
-  // Lasting buffers by decreasing size, each at the highest place free for its whole life.
-  // Quadratic; the last resort.
-  std::optional<Failure> pack_lasting(IdVector<BufferId, std::int64_t>& offsets) {
-    std::vector<BufferId> by_size = lasting_;
+  // Bytes that are taken from one instruction to another.
+  struct Obstacle {
+    std::int64_t first = 0;
+    std::int64_t last = 0;
+    Interval bytes;
+  };
+  [[nodiscard]] Obstacle obstacle(BufferId id,
+                                  const IdVector<BufferId, std::int64_t>& offsets) const {
+    return {life(id).begin, life(id).end, bytes_of(id, offsets)};
+  }
+  static std::vector<Obstacle> obstacles(const std::set<Held>& held) {
+    std::vector<Obstacle> out;
+    for (const Held& buffer : held) {
+      out.push_back({-1, buffer.last, buffer.bytes});
+    }
+    return out;
+  }
+
+  // Buffers by decreasing size, each at the highest place below `limit` that is free for its whole life, beside what is
+  // in the way already. Quadratic.
+  std::optional<Failure> pack(std::vector<BufferId> by_size, std::vector<Obstacle> in_the_way,
+                              std::int64_t limit, IdVector<BufferId, std::int64_t>& offsets) const {
     std::stable_sort(by_size.begin(), by_size.end(),
                      [this](BufferId a, BufferId b) { return room(a) > room(b); });
-    for (std::size_t i = 0; i < by_size.size(); ++i) {
-      const BufferId id = by_size[i];
+    for (const BufferId id : by_size) {
       std::vector<Interval> taken;
-      for (std::size_t j = 0; j < i; ++j) {
-        const BufferId other = by_size[j];
-        if (life(other).begin <= life(id).end && life(id).begin <= life(other).end) {
-          taken.push_back({offsets[other], offsets[other] + room(other)});
+      for (const Obstacle& other : in_the_way) {
+        if (other.first <= life(id).end && life(id).begin <= other.last) {
+          taken.push_back(other.bytes);
         }
       }
       std::sort(taken.begin(), taken.end(),
                 [](const Interval& a, const Interval& b) { return a.end > b.end; });
-      std::int64_t top = limit_;
+      std::int64_t top = limit;
       for (const Interval& interval : taken) {
         if (interval.end > top - room(id)) {
           top = std::min(top, interval.begin);
@@ -399,40 +346,70 @@ class Placement {
         return Failure{id, life(id).begin};
       }
       offsets[id] = top - room(id);
+      in_the_way.push_back(obstacle(id, offsets));
     }
     return std::nullopt;
   }
 
-  std::optional<Failure> place_passing(IdVector<BufferId, std::int64_t>& offsets,
-                                       std::int64_t& peak) {
-    FreeSpace space(limit_);
-    std::multimap<std::int64_t, BufferId> ends;
+  std::optional<Failure> place_passing(IdVector<BufferId, std::int64_t>& offsets) {
+    Sweep sweep(FreeSpace(0, limit_));
+    Retreat retreat;
+    std::size_t packed = 0;  // up to there places are known
     std::size_t next_lasting = 0;
-    std::int64_t live = 0;
-    for (const BufferId id : order_) {
-      while (!ends.empty() && ends.begin()->first < life(id).begin) {
-        const BufferId dead = ends.begin()->second;
-        space.give(offsets[dead], offsets[dead] + room(dead));
-        set_free_since(offsets[dead], room(dead), life(dead).end);
-        live -= room(dead);
-        ends.erase(ends.begin());
-      }
-      if (!lasting(id)) {
-        const std::optional<std::int64_t> at = find(space, id, coming(next_lasting, id, offsets));
+    for (std::size_t i = 0; i < order_.size();) {
+      const BufferId id = order_[i];
+      sweep.step(life(id).begin, [&](const Held& dead) { set_free_since(dead); });
+      if (!lasting(id) && i >= packed) {
+        const auto at =
+            find(sweep.space(), id, coming(next_lasting, id, offsets), retreat.compact(i));
         if (!at) {
-          return Failure{id, life(id).begin};
+          const Failure failure{id, life(id).begin};
+          const std::optional<std::size_t> back =
+              effort_ == Effort::rotate ? retreat.after_failure(i) : std::nullopt;
+          if (!back) {
+            return failure;
+          }
+          if (tight_.empty() || tight_.back().buffer != id) {
+            tight_.push_back(failure);
+          }
+          sweep.go_back(*back);
+          for (; i > *back; --i) {
+            next_lasting -= lasting(order_[i - 1]) ? 1U : 0U;
+          }
+          const std::size_t end = std::min(retreat.until(), order_.size());
+          packed = pack_passing({i, end}, next_lasting, sweep.held(), offsets) ? end : i;
+          continue;
         }
         offsets[id] = *at;
         zone(id).cursor = *at + room(id);
-      } else {
-        ++next_lasting;
       }
-      space.take(offsets[id], offsets[id] + room(id));
-      ends.emplace(life(id).end, id);
-      live += room(id);
-      peak = std::max(peak, live);
+      next_lasting += lasting(id) ? 1U : 0U;
+      sweep.take({life(id).end, id, bytes_of(id, offsets)});
+      ++i;
     }
     return std::nullopt;
+  }
+
+  // Packs the passing buffers of these steps, if they are few and can be; otherwise they go by first fit.
+  bool pack_passing(const std::pair<std::size_t, std::size_t>& steps, std::size_t next_lasting,
+                    const std::set<Held>& held, IdVector<BufferId, std::int64_t>& offsets) const {
+    if (steps.second - steps.first > most_repacked) {
+      return false;
+    }
+    std::vector<BufferId> buffers;
+    std::int64_t last = 0;
+    for (std::size_t i = steps.first; i < steps.second; ++i) {
+      if (!lasting(order_[i])) {
+        buffers.push_back(order_[i]);
+        last = std::max(last, life(order_[i]).end);
+      }
+    }
+    std::vector<Obstacle> in_the_way = obstacles(held);
+    for (; next_lasting < lasting_.size() && life(lasting_[next_lasting]).begin <= last;
+         ++next_lasting) {
+      in_the_way.push_back(obstacle(lasting_[next_lasting], offsets));
+    }
+    return !pack(std::move(buffers), std::move(in_the_way), limit_, offsets);
   }
 
   // The places of lasting buffers that appear while `id` lives, ascending.
@@ -440,16 +417,16 @@ class Placement {
       std::size_t next, BufferId id, const IdVector<BufferId, std::int64_t>& offsets) const {
     std::vector<Interval> taken;
     for (; next < lasting_.size() && life(lasting_[next]).begin <= life(id).end; ++next) {
-      taken.push_back({offsets[lasting_[next]], offsets[lasting_[next]] + room(lasting_[next])});
+      taken.push_back(bytes_of(lasting_[next], offsets));
     }
-    std::sort(taken.begin(), taken.end(),
-              [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
+    std::sort(taken.begin(), taken.end());
     return taken;
   }
 
-  void set_free_since(std::int64_t begin, std::int64_t bytes, std::int64_t since) {
+  void set_free_since(const Held& dead) {
     if (space_ == isa::Space::psum) {
-      std::fill_n(free_since_.begin() + begin / unit_, bytes / unit_, since);
+      std::fill(free_since_.begin() + dead.bytes.begin / unit_,
+                free_since_.begin() + dead.bytes.end / unit_, dead.last);
     }
   }
 
@@ -475,11 +452,12 @@ class Placement {
   }
 
   [[nodiscard]] std::optional<std::int64_t> find(const FreeSpace& space, BufferId id,
-                                                 const std::vector<Interval>& avoid) {
-    if (effort_ == Effort::rotate && space_ == isa::Space::psum) {
+                                                 const std::vector<Interval>& avoid, bool compact) {
+    const bool rotates = effort_ == Effort::rotate && !compact;
+    if (rotates && space_ == isa::Space::psum) {
       return longest_free(space, id, avoid);
     }
-    if (effort_ == Effort::rotate) {
+    if (rotates) {
       const Zone& own = zone(id);
       const std::int64_t last = own.end - room(id);
       for (const auto& [from, to] :
@@ -504,10 +482,17 @@ class Placement {
   std::array<Zone, 2> zones_;
   std::vector<BufferId> order_;
   std::vector<BufferId> lasting_;
+  std::vector<Failure> tight_;
 };
 
-[[noreturn]] void refuse(const TileProgram& program, const IdVector<BufferId, Life>& lives,
-                         const Failure& failure, std::string_view memory, std::int64_t limit) {
+// "OPERATOR" and "needs ... of ..." of a buffer for which there was no hole.
+struct Need {
+  std::string where;
+  std::string what;
+};
+
+Need need_of(const TileProgram& program, const IdVector<BufferId, Life>& lives,
+             const Failure& failure, std::string_view memory, std::int64_t limit) {
   std::int64_t live = 0;
   const Buffer& wanted = program.buffers[failure.buffer];
   for (const BufferId id : program.buffers.ids()) {
@@ -519,14 +504,28 @@ class Placement {
   }
   const isa::SourceId source =
       program.instructions[static_cast<std::size_t>(failure.instruction)].instruction.source;
-  const std::string where = source.valid() ? program.sources[source].name : program.name;
-  throw Error(
-      where,
-      fmt::format("needs {} bytes per partition of {} for {}, beside {} in use, of {}",
-                  wanted.bytes, memory,
-                  wanted.name.empty() ? "a buffer" : "\"" + wanted.name + "\"", live, limit),
-      "use a machine with more memory, or smaller tensors");
+  return {source.valid() ? program.sources[source].name : program.name,
+          fmt::format("needs {} bytes per partition of {} for {}, beside {} in use, of {}",
+                      wanted.bytes, memory,
+                      wanted.name.empty() ? "a buffer" : "\"" + wanted.name + "\"", live, limit)};
 }
+
+std::string_view name_of(Effort effort) {
+  switch (effort) {
+    case Effort::rotate:
+      return "in turns";
+    case Effort::first_fit:
+      return "by first fit";
+    case Effort::lasting_by_size:
+      return "by first fit, residents by size";
+    case Effort::all_by_size:
+      return "by size";
+  }
+  check(false, "an effort without a name");
+  return {};
+}
+
+constexpr std::size_t most_noted = 20;  // places, of each memory: reports are read by people
 
 }  // namespace
 
@@ -536,23 +535,34 @@ Allocation allocate(const TileProgram& program, const isa::Machine& machine, int
   allocation.offsets.resize(program.buffers.size(), 0);
   const auto place = [&](isa::Space space, std::int64_t limit, std::int64_t unit,
                          std::string_view memory) {
-    std::int64_t peak = 0;
+    const auto need = [&](const Failure& failure) {
+      return need_of(program, lives, failure, memory, limit);
+    };
+    const auto note = [&](const Failure& failure, std::string_view remedy) {
+      const Need at = need(failure);
+      allocation.tight.push_back(fmt::format("{}: {}; {}", at.where, at.what, remedy));
+    };
     std::optional<Failure> failure;
     for (const Effort effort :
          {Effort::rotate, Effort::first_fit, Effort::lasting_by_size, Effort::all_by_size}) {
-      peak = 0;
-      const std::optional<Failure> now =
-          Placement(program, lives, space, limit, unit, effort, lasting_turns)
-              .place(allocation.offsets, peak);
+      Placement placement(program, lives, space, limit, unit, effort, lasting_turns);
+      const std::optional<Failure> now = placement.place(allocation.offsets);
       if (!now) {
-        return peak;
+        if (failure) {
+          note(*failure, fmt::format("all of {} placed {}", memory, name_of(effort)));
+        }
+        for (std::size_t i = 0; i < std::min(placement.tight().size(), most_noted); ++i) {
+          note(placement.tight()[i], "what lives around it placed compactly");
+        }
+        return placement.peak();
       }
       failure = failure ? failure : now;  // the first is where the order of the program runs out
       if (program.buffers.size() > most_by_size && effort == Effort::lasting_by_size) {
         break;
       }
     }
-    refuse(program, lives, *failure, memory, limit);
+    const Need at = need(*failure);
+    throw Error(at.where, at.what, "use a machine with more memory, or smaller tensors");
   };
   allocation.sbuf_peak = place(isa::Space::sbuf, machine.sbuf_bytes, alignment(machine), "SBUF");
   allocation.psum_peak = place(isa::Space::psum, machine.psum_bank_bytes * machine.psum_banks,

@@ -25,9 +25,9 @@ std::string to_text(const TileProgram& program) {
   std::string out = fmt::format("tiles {}\n", program.name);
   for (const BufferId id : program.buffers.ids()) {
     const Buffer& buffer = program.buffers[id];
-    out += fmt::format("buffer b{} {} {} bytes \"{}\"\n", id.index(),
-                       buffer.space == isa::Space::psum ? "psum" : "sbuf", buffer.bytes,
-                       buffer.name);
+    out +=
+        fmt::format("buffer b{} {} {} bytes \"{}\"\n", id.index(),
+                    buffer.space == isa::Space::psum ? "psum" : "sbuf", buffer.bytes, buffer.name);
   }
   isa::SourceId source;
   for (const TileInstruction& tile : program.instructions) {
@@ -35,8 +35,8 @@ std::string to_text(const TileProgram& program) {
       source = tile.instruction.source;
       out += fmt::format("# {}\n", program.sources[source].name);
     }
-    out += fmt::format("{}{} {}", isa::name_of(tile.instruction.engine),
-                       tile.any_engine ? "*" : "", isa::print(tile.instruction));
+    out += fmt::format("{}{} {}", isa::name_of(tile.instruction.engine), tile.any_engine ? "*" : "",
+                       isa::print(tile.instruction));
     for (std::size_t i = 0; i < tile.buffers.size(); ++i) {
       out += fmt::format("{}b{}", i == 0 ? "  ; on " : " ", tile.buffers[i].index());
     }
@@ -52,6 +52,9 @@ std::string to_text(const Allocation& allocation, const TileProgram& program) {
     out += fmt::format("b{} {} at {} \"{}\"\n", id.index(),
                        program.buffers[id].space == isa::Space::psum ? "psum" : "sbuf",
                        allocation.offsets[id], program.buffers[id].name);
+  }
+  for (const std::string& line : allocation.tight) {
+    out += "tight " + line + "\n";
   }
   return out;
 }

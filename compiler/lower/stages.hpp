@@ -34,7 +34,7 @@ struct Residency {
 
   // Bytes per partition that the kernel of a node may use beside the residents (of an invalid node: beside the peak).
   [[nodiscard]] std::int64_t staging(graph::NodeId node, const isa::Machine& machine) const;
-  std::vector<std::string> spilled;  // "tensor: bytes, why", for reports
+  std::vector<std::string> spilled;  // "tensor: bytes, why"; of a plan with fewer residents, the reason; for reports
 };
 
 // Never fails: what does not fit is streamed. `share`: the part of SBUF that residents may take, in percent. fuse: run

@@ -43,6 +43,7 @@ struct Allocation {
   IdVector<BufferId, std::int64_t> offsets;
   std::int64_t sbuf_peak = 0;  // bytes per partition
   std::int64_t psum_peak = 0;
+  std::vector<std::string> tight;  // "operator: what had no hole; what was done", for reports
 };
 
 }  // namespace systole::lower

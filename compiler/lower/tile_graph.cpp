@@ -176,12 +176,19 @@ Lowered lower_with(const layout::LaidGraph& laid, const isa::Machine& machine,
 // With as many residents and as much fusion as the allocator finds room for.
 std::optional<Lowered> lower_if_it_fits(const layout::LaidGraph& laid, const isa::Machine& machine,
                                         const isa::Machine& assumed) {
+  std::string last;  // why the plan before had no room
   for (const bool fuse : {true, false}) {
     for (int share = default_resident_share; share > 0; share /= 2) {
       try {
-        return lower_with(laid, machine, assumed, share, fuse);
-      } catch (const Error&) {
+        Lowered lowered = lower_with(laid, machine, assumed, share, fuse);
+        if (!last.empty()) {
+          lowered.residency.spilled.push_back(fmt::format(
+              "all beyond {} % of SBUF{}: {}", share, fuse ? "" : ", and nothing is fused", last));
+        }
+        return lowered;
+      } catch (const Error& error) {
         // The next plan leaves more room; with the last one the error is the user's.
+        last = error.what();
       }
     }
   }

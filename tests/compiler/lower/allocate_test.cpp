@@ -1,6 +1,9 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <chrono>
+#include <set>
+
 #include "compiler/lower/stages.hpp"
 #include "isa/base/random.hpp"
 
@@ -207,6 +210,107 @@ TEST_CASE("a rotation that leaves no hole gives way to a compact placement") {
   touch(program, {c, d});
   const Allocation allocation = allocate(program, machine_with(320));
   CHECK_FALSE(clash(program, allocation));
+}
+
+namespace {
+
+// `count` buffers of `bytes` that live alone, one after another.
+std::vector<BufferId> add_turns(TileProgram& program, int count, std::int64_t bytes) {
+  std::vector<BufferId> out;
+  for (int i = 0; i < count; ++i) {
+    out.push_back(add_buffer(program, bytes));
+    touch(program, {out.back()});
+  }
+  return out;
+}
+
+// Rotation and first fit leave the second in the middle, and of 320 bytes no hole of 192.
+void add_tight_place(TileProgram& program) {
+  const BufferId a = add_buffer(program, 128);
+  const BufferId b = add_buffer(program, 64);
+  const BufferId c = add_buffer(program, 192);
+  touch(program, {a});
+  touch(program, {a, b});
+  touch(program, {b, c});
+}
+
+std::size_t places_of(const Allocation& allocation, const std::vector<BufferId>& buffers) {
+  std::set<std::int64_t> places;
+  for (const BufferId id : buffers) {
+    places.insert(allocation.offsets[id]);
+  }
+  return places.size();
+}
+
+}  // namespace
+
+TEST_CASE("a place without a hole is packed alone: far from it buffers keep taking turns") {
+  TileProgram program = program_with_source();
+  const std::vector<BufferId> before = add_turns(program, 400, 64);
+  add_tight_place(program);
+  const std::vector<BufferId> after = add_turns(program, 400, 64);
+  const Allocation allocation = allocate(program, machine_with(320));
+  CHECK_FALSE(clash(program, allocation));
+  const std::vector<BufferId> far(before.begin(), before.begin() + 300);
+  const std::vector<BufferId> later(after.begin() + 100, after.end());
+  CHECK(places_of(allocation, far) == 5);
+  CHECK(places_of(allocation, later) == 5);
+  REQUIRE(allocation.tight.size() == 1);
+  CHECK(allocation.tight[0] ==
+        "op: needs 192 bytes per partition of SBUF for \"b402\", beside 64 in use, of 320; what "
+        "lives around it placed compactly");
+}
+
+TEST_CASE("residents without a hole are packed where they live, and the rest keeps its turns") {
+  TileProgram program = program_with_source();
+  const auto lasting = [&program](std::int64_t bytes) {
+    const BufferId id = add_buffer(program, bytes);
+    program.buffers[id].lasting = true;
+    return id;
+  };
+  const std::vector<BufferId> passing = add_turns(program, 100, 64);
+  // Downwards from the top: a, then b; then a dies, and c fits neither above b nor below.
+  const BufferId a = lasting(128);
+  const BufferId b = lasting(64);
+  const BufferId c = lasting(192);
+  touch(program, {a});
+  touch(program, {a, b});
+  touch(program, {b, c});
+  const Allocation allocation = allocate(program, machine_with(320));
+  CHECK_FALSE(clash(program, allocation));
+  CHECK(allocation.tight.size() == 1);
+  CHECK(places_of(allocation, passing) == 5);
+}
+
+TEST_CASE("where packing a place alone leaves no hole, the report says how all was placed") {
+  TileProgram program = program_with_source();
+  const BufferId a = add_buffer(program, 128);
+  const BufferId b = add_buffer(program, 64);
+  touch(program, {a});
+  touch(program, {a, b});
+  add_turns(program, 1100, 64);  // b lies in the middle long before c needs the hole that it splits
+  const BufferId c = add_buffer(program, 192);
+  touch(program, {b, c});
+  const Allocation allocation = allocate(program, machine_with(320));
+  CHECK((allocation.offsets[b] + 64 <= allocation.offsets[c] ||
+         allocation.offsets[c] + 192 <= allocation.offsets[b]));
+  REQUIRE(allocation.tight.size() == 1);
+  CHECK(allocation.tight[0] ==
+        "op: needs 192 bytes per partition of SBUF for \"b1102\", beside 64 in use, of 320; all of "
+        "SBUF placed by size");
+}
+
+TEST_CASE("a place without a hole every few buffers takes time linear in the program") {
+  TileProgram program = program_with_source();
+  for (int i = 0; i < 20000; ++i) {
+    add_turns(program, i % 4, 64);
+    add_tight_place(program);
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  const Allocation allocation = allocate(program, machine_with(320));
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(5));
+  CHECK(allocation.tight.size() == 20);  // as many as a reader wants to see
+  CHECK(allocation.sbuf_peak == 256);
 }
 
 TEST_CASE("what does not fit is refused with operator, bytes and limit") {

@@ -4,9 +4,10 @@
 // axes may come or go if they only choose between blocks of whole partitions.
 // array_transpose: a tile of the data is the stationary operand and the identity moves through the
 // array, so that partitions become the free dim in PSUM; several tiles share a bank and are evicted
-// at once. dma: one walk over all axes, any layout to any other. The array rounds nothing that fp32
+// at once, and more of them long rows in HBM. dma: one walk over all axes, any layout to any other. The array rounds nothing that fp32
 // or the 2-byte floats hold; integers go by DMA.
 #include <algorithm>
+#include <optional>
 
 #include "compiler/layout/layout.hpp"
 #include "compiler/lower/kernels/chunks.hpp"
@@ -18,6 +19,9 @@ namespace systole::lower {
 namespace {
 
 using isa::DType;
+
+// Of rows in HBM that tiles of a transpose share: as long as the DMA engines merge.
+constexpr std::int64_t transposed_row_bytes = 2048;
 
 std::size_t at(int axis) {
   return static_cast<std::size_t>(axis);
@@ -298,6 +302,79 @@ class Conversion {
     return most;
   }
 
+  // Chunks of a side's partition axes, each one tile of the array, that together are a box too.
+  struct Group {
+    std::vector<Span> hull;
+    std::vector<std::vector<Span>> tiles;
+  };
+
+  // The hull of two boxes that touch along one axis and agree in the others.
+  [[nodiscard]] static std::optional<std::vector<Span>> joined(const std::vector<Span>& a,
+                                                               const std::vector<Span>& b) {
+    std::optional<std::vector<Span>> hull;
+    for (std::size_t axis = 0; axis < a.size(); ++axis) {
+      if (a[axis].begin == b[axis].begin && a[axis].extent == b[axis].extent) {
+        continue;
+      }
+      if (hull || a[axis].begin + a[axis].extent != b[axis].begin) {
+        return std::nullopt;
+      }
+      hull = a;
+      (*hull)[axis].extent += b[axis].extent;
+    }
+    return hull;
+  }
+
+  // Neighbours in groups of at most `limit` elements; a tile alone may have more.
+  [[nodiscard]] static std::vector<Group> grouped(const std::vector<std::vector<Span>>& tiles,
+                                                  std::int64_t limit) {
+    std::vector<Group> out;
+    for (const std::vector<Span>& tile : tiles) {
+      const std::optional<std::vector<Span>> hull =
+          out.empty() ? std::nullopt : joined(out.back().hull, tile);
+      if (hull && elements_of(*hull) <= limit) {
+        out.back().hull = *hull;
+        out.back().tiles.push_back(tile);
+      } else {
+        out.push_back({tile, {tile}});
+      }
+    }
+    return out;
+  }
+
+  [[nodiscard]] static std::vector<std::vector<Span>> tiles_of(
+      const std::vector<std::int64_t>& extents, std::int64_t limit) {
+    std::vector<std::vector<Span>> out;
+    for_each_chunk(
+        extents, limit, [&](const std::vector<Span>& tile) { out.push_back(tile); }, false);
+    return out;
+  }
+
+  // Elements of a side's partition axes per piece that make long rows of the other side, where they lie in a row: rows
+  // of several tiles cost the DMA engines a part of what rows of one tile would.
+  [[nodiscard]] std::int64_t piece_width(const Operand& side, const Operand& other) const {
+    if (other.resident) {
+      return 1;
+    }
+    std::int64_t row = isa::size_of(other.dtype);
+    for (std::size_t i = other.free_axes.size(); i-- > 0;) {
+      const int axis = other.free_axes[i];
+      if (position_of(side.free_axes, axis) < 0) {
+        break;
+      }
+      row *= other.shape[at(axis)];  // free on both sides, and innermost
+    }
+    return std::max<std::int64_t>(1, transposed_row_bytes / row);
+  }
+
+  // Bytes per partition of a piece with that many elements of either side's partition axes, beside those of the next one.
+  [[nodiscard]] std::int64_t piece_bytes(std::int64_t a, std::int64_t b, std::int64_t tile) const {
+    const std::int64_t size = isa::size_of(from_.dtype);
+    const std::int64_t in = from_.resident ? 0 : (a + tile - 1) / tile * b * size;
+    const std::int64_t out = to_.resident ? 0 : a * size;
+    return 2 * (in + out);
+  }
+
   void transpose() {
     const isa::Machine& machine = b_.machine();
     const std::vector<std::int64_t> from_extents = extents_of(from_, from_.partition_axes);
@@ -313,45 +390,33 @@ class Conversion {
       }
     }
     const std::int64_t bank = machine.psum_bank_bytes / 4;
-    for_each_chunk(
-        from_extents, std::min(rows, bank),
-        [&](const std::vector<Span>& a) {
-          for_each_chunk(
-              to_extents, columns,
-              [&](const std::vector<Span>& b) {
-                // Input and output of a piece take as many elements per rest element as the other
-                // side's chunk is long.
-                const std::int64_t size = isa::size_of(from_.dtype);
-                const std::int64_t bytes = (from_.resident ? 0 : size * elements_of(b)) +
-                                           (to_.resident ? 0 : size * elements_of(a));
-                const std::int64_t limit =
-                    bytes == 0 ? product(extents_of(to_, rest)) : b_.staging_bytes() / (2 * bytes);
-                for_each_chunk(extents_of(to_, rest), limit, [&](const std::vector<Span>& r) {
-                  transpose_piece(a, b, rest, r, linear(from_extents, a), linear(to_extents, b));
-                });
-              },
-              false);
-        },
-        false);
+    const std::vector<std::vector<Span>> a_tiles = tiles_of(from_extents, std::min(rows, bank));
+    const std::vector<std::vector<Span>> b_tiles = tiles_of(to_extents, columns);
+    std::int64_t a_width = std::max(rows, piece_width(from_, to_));
+    std::int64_t b_width = std::max(columns, piece_width(to_, from_));
+    while (piece_bytes(a_width, b_width, rows) > b_.staging_bytes() &&
+           (a_width > rows || b_width > columns)) {
+      a_width = std::max(rows, a_width / 2);
+      b_width = std::max(columns, b_width / 2);
+    }
+    for (const Group& a : grouped(a_tiles, a_width)) {
+      for (const Group& b : grouped(b_tiles, b_width)) {
+        const std::int64_t bytes = piece_bytes(elements_of(a.hull), elements_of(b.hull), rows);
+        const std::int64_t limit =
+            bytes == 0 ? product(extents_of(to_, rest)) : b_.staging_bytes() / bytes;
+        for_each_chunk(extents_of(to_, rest), limit,
+                       [&](const std::vector<Span>& r) { transpose_piece(a, b, rest, r); });
+      }
+    }
   }
-
-  void transpose_piece(const std::vector<Span>& a, const std::vector<Span>& b,
-                       const std::vector<int>& rest, const std::vector<Span>& r, Span from_range,
-                       Span to_range) {
+  void transpose_piece(const Group& a, const Group& b, const std::vector<int>& rest,
+                       const std::vector<Span>& r) {
     std::vector<Span> spans(from_.shape.size(), Span{0, 1});
     const auto place = [&](const std::vector<int>& axes, const std::vector<Span>& chunk) {
       for (std::size_t i = 0; i < axes.size(); ++i) {
         spans[at(axes[i])] = chunk[i];
       }
     };
-    place(from_.partition_axes, a);
-    place(to_.partition_axes, b);
-    place(rest, r);
-    Builder::ReadOptions first;
-    first.partition = 0;  // the array's rows are the partitions of the stationary operand
-    const Tile in = b_.read(from_.tensor, region_of(from_, from_range, spans, false), first);
-    const Region target = region_of(to_, to_range, spans, false);
-    const Tile out = b_.write(to_.tensor, target);
     // Dims of both sides by role: the other side's partition axes, then the rest.
     std::vector<int> in_order;
     std::vector<int> out_order;
@@ -365,8 +430,50 @@ class Conversion {
       in_order.push_back(position_of(from_.free_axes, axis));
       out_order.push_back(position_of(to_.free_axes, axis));
     }
-    banks(by_role(in, in_order), by_role(out, out_order), b.size(), a.size(), r);
-    b_.finish(to_.tensor, target, out);
+    place(rest, r);
+    place(to_.partition_axes, b.hull);
+    std::vector<Tile> inputs;
+    for (const std::vector<Span>& tile : a.tiles) {
+      place(from_.partition_axes, tile);
+      Builder::ReadOptions first;
+      first.partition = 0;  // the array's rows are the partitions of the stationary operand
+      const Span range = linear(extents_of(from_, from_.partition_axes), tile);
+      inputs.push_back(
+          by_role(b_.read(from_.tensor, region_of(from_, range, spans, false), first), in_order));
+    }
+    place(from_.partition_axes, a.hull);
+    for (const std::vector<Span>& tile : b.tiles) {
+      place(to_.partition_axes, tile);
+      const Span range = linear(extents_of(to_, to_.partition_axes), tile);
+      const Region target = region_of(to_, range, spans, false);
+      const Tile out = b_.write(to_.tensor, target);
+      std::vector<Tile> sources;
+      for (const Tile& input : inputs) {
+        sources.push_back(part_of(input, b.hull, tile));
+      }
+      transpose_tiles(a, sources, by_role(out, out_order), b.hull.size(), r);
+      b_.finish(to_.tensor, target, out);
+    }
+  }
+
+  // The tile's box of a piece whose first dims are the hull's.
+  [[nodiscard]] static Tile part_of(Tile piece, const std::vector<Span>& hull,
+                                    const std::vector<Span>& tile) {
+    for (std::size_t d = 0; d < hull.size(); ++d) {
+      piece = slice(piece, static_cast<int>(d), tile[d].begin - hull[d].begin, tile[d].extent);
+    }
+    return piece;
+  }
+
+  // The inputs of a group, one tile of the array wide, into one output. As many as share a PSUM bank are evicted at once.
+  void transpose_tiles(const Group& a, const std::vector<Tile>& sources, const Tile& out,
+                       std::size_t b_rank, const std::vector<Span>& r) {
+    auto source = sources.begin();
+    for (const Group& wide : grouped(a.tiles, b_.machine().psum_bank_bytes / 4)) {
+      const auto next = source + static_cast<std::ptrdiff_t>(wide.tiles.size());
+      banks({source, next}, part_of(out, a.hull, wide.hull), b_rank, wide.hull.size(), r);
+      source = next;
+    }
   }
 
   // Dims picked by position; -1 (an axis of extent 1 that lies elsewhere) is one element.
@@ -379,9 +486,9 @@ class Conversion {
     return out;
   }
 
-  // in: partitions a, dims b... rest...; out: partitions b, dims a... rest... One PSUM bank holds
-  // several rest elements.
-  void banks(const Tile& in, const Tile& out, std::size_t b_rank, std::size_t a_rank,
+  // in: partitions a, dims b... rest..., side by side; out: partitions b, dims a... rest... One PSUM bank holds several
+  // rest elements.
+  void banks(const std::vector<Tile>& in, const Tile& out, std::size_t b_rank, std::size_t a_rank,
              const std::vector<Span>& r) {
     const std::int64_t bank = b_.machine().psum_bank_bytes / 4;
     std::vector<std::int64_t> rest;
@@ -389,7 +496,10 @@ class Conversion {
     for (const Span& span : r) {
       rest.push_back(span.extent);
     }
-    const std::int64_t width = in.partitions;
+    std::int64_t width = 0;
+    for (const Tile& tile : in) {
+      width += tile.partitions;
+    }
     for_each_chunk(rest, bank / width, [&](const std::vector<Span>& group) {
       const Tile total = b_.psum(out.partitions, {elements_of(group), width}, "transposed");
       std::vector<std::int64_t> extents;
@@ -399,18 +509,27 @@ class Conversion {
       }
       std::int64_t n = 0;
       for_each_chunk(extents, 1, [&](const std::vector<Span>& one) {
-        Tile stationary = in;
-        for (std::size_t d = one.size(); d-- > 0;) {
-          stationary =
-              drop_dim(stationary, static_cast<int>(b_rank + d), group[d].begin + one[d].begin);
+        const Tile row = drop_dim(total, 0, n++);
+        std::int64_t begin = 0;
+        for (const Tile& tile : in) {
+          Tile stationary = tile;
+          for (std::size_t d = one.size(); d-- > 0;) {
+            stationary =
+                drop_dim(stationary, static_cast<int>(b_rank + d), group[d].begin + one[d].begin);
+          }
+          turn(stationary, slice(row, 0, begin, tile.partitions));
+          begin += tile.partitions;
         }
-        const Tile identity = b_.identity(in.dtype);
-        const Tile moving = slice(slice_partitions(identity, 0, in.partitions), 0, 0, width);
-        b_.load_stationary(pattern(stationary), 0);
-        b_.multiply(moving, drop_dim(total, 0, n++), false, true);
       });
       evict(out, total, a_rank, group);
     });
+  }
+
+  void turn(const Tile& stationary, const Tile& total) {
+    const int width = stationary.partitions;
+    const Tile identity = b_.identity(stationary.dtype);
+    b_.load_stationary(pattern(stationary), 0);
+    b_.multiply(slice(slice_partitions(identity, 0, width), 0, 0, width), total, false, true);
   }
 
   // At most four dims, as the stationary operand takes.

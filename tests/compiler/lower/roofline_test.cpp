@@ -17,6 +17,21 @@ TEST_CASE("operators over awkward extents end within twice their roofline") {
   }
 }
 
+TEST_CASE("large transposes end within 1.5 times of what the DMA engines take for their bytes") {
+  const isa::Machine machine = isa::read_machine("trn1");
+  const sim::Timing timing = sim::read_timing("trn1");
+  for (const auto& [rows, columns] : {std::pair(3001, 4999), std::pair(8192, 1024)}) {
+    const sim::Report report =
+        measured_model("awkward/transpose", machine, {{"rows", rows}, {"columns", columns}});
+    const double bytes = 2.0 * 4 * rows * columns;  // fp32, read and written
+    const double ns = bytes / (machine.dma_engines * timing.dma_engine_bytes_per_ns);
+    const double measured = 1000 * sim::microseconds(timing, report.total);
+    INFO(rows << " x " << columns << ": " << measured << " ns, the engines " << ns);
+    CHECK(measured >= ns);
+    CHECK(measured <= 1.5 * ns);
+  }
+}
+
 TEST_CASE("models are never slower by more than 2 % with a doubled SBUF, and fit a halved one") {
   const isa::Machine machine = isa::read_machine("trn1");
   isa::Machine doubled = machine;

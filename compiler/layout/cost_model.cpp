@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <filesystem>
-#include <numeric>
 
 #include "compiler/layout/pricing/work.hpp"
 #include "isa/base/yaml.hpp"
@@ -101,26 +100,6 @@ bool is_path(const std::string& name) {
   return name.find('/') != std::string::npos || name.ends_with(".yaml");
 }
 
-// Relabellings share their operand's storage, so they share what ties it to HBM.
-class Roots {
- public:
-  explicit Roots(std::size_t count) : parent_(count) {
-    std::iota(parent_.begin(), parent_.end(), std::size_t{0});
-  }
-  std::size_t find(TensorId tensor) {
-    std::size_t i = tensor.index();
-    while (parent_[i] != i) {
-      parent_[i] = parent_[parent_[i]];
-      i = parent_[i];
-    }
-    return i;
-  }
-  void join(TensorId a, TensorId b) { parent_[find(a)] = find(b); }
-
- private:
-  std::vector<std::size_t> parent_;
-};
-
 }  // namespace
 
 std::string_view name_of(Feature feature) {
@@ -199,85 +178,22 @@ Price price_of(const Features& features, const CostModel& model) {
   return price;
 }
 
-namespace {
-
-bool can_host(const graph::Op& op) {
-  return std::holds_alternative<graph::Contraction>(op) ||
-         std::holds_alternative<graph::Convolution>(op) || std::holds_alternative<graph::Map>(op) ||
-         std::holds_alternative<graph::Reduce>(op) || std::holds_alternative<graph::Window>(op);
-}
-
-// Of the operands that a map could follow, the one made last: the others are there by then.
-void mark_passing(const graph::Graph& graph, IdVector<TensorId, Boundary>& result) {
-  IdVector<TensorId, int> uses(graph.tensors.size(), 0);
-  for (const graph::Node& node : graph.nodes) {
-    for (const TensorId input : node.inputs) {
-      ++uses[input];
-    }
-  }
-  for (const graph::Node& node : graph.nodes) {
-    if (!std::holds_alternative<graph::Map>(node.op)) {
-      continue;
-    }
-    TensorId last;
-    for (const TensorId input : node.inputs) {
-      const graph::Tensor& tensor = graph.tensors[input];
-      if (result[input] == Boundary::inside && uses[input] == 1 &&
-          can_host(graph.nodes[tensor.producer].op) &&
-          tensor.shape == graph.tensors[node.output].shape &&
-          (!last.valid() || graph.tensors[last].producer < tensor.producer)) {
-        last = input;
-      }
-    }
-    if (last.valid()) {
-      result[last] = Boundary::passing;
-    }
-  }
-}
-
-}  // namespace
-
-IdVector<TensorId, Boundary> boundaries(const graph::Graph& graph) {
-  Roots roots(graph.tensors.size());
-  for (const graph::Node& node : graph.nodes) {
-    if (std::holds_alternative<graph::Transpose>(node.op) ||
-        std::holds_alternative<graph::Reshape>(node.op)) {
-      roots.join(node.inputs[0], node.output);
-    }
-  }
-  std::vector<Boundary> by_root(graph.tensors.size(), Boundary::inside);
-  for (const TensorId output : graph.outputs) {
-    by_root[roots.find(output)] = Boundary::output;
-  }
-  for (const TensorId tensor : graph.tensors.ids()) {
-    if (graph.tensors[tensor].kind != graph::TensorKind::intermediate) {
-      by_root[roots.find(tensor)] = Boundary::source;
-    }
-  }
-  IdVector<TensorId, Boundary> result(graph.tensors.size());
-  for (const TensorId tensor : graph.tensors.ids()) {
-    result[tensor] = by_root[roots.find(tensor)];
-  }
-  mark_passing(graph, result);
-  return result;
-}
-
 struct NodePricer::State {
   Site site;
   PricingContext context;
   std::vector<isa::DType> dtypes;
-  std::vector<Boundary> boundary;
+  std::vector<Standing> standing;
 };
 
 NodePricer::NodePricer(const graph::Graph& graph, const IdVector<TensorId, isa::DType>& storage,
-                       const IdVector<TensorId, Boundary>& boundary, graph::NodeId node,
+                       const IdVector<TensorId, Standing>& standing, graph::NodeId node,
                        const CostModel& model, const isa::Machine& machine)
     : state_(std::make_unique<State>(
           State{site_of(graph, graph.nodes[node], machine), {model, machine}, {}, {}})) {
   for (std::size_t position = 0; position < state_->site.positions(); ++position) {
     const TensorId tensor = state_->site.tensor(position);
     state_->dtypes.push_back(storage[tensor]);
-    state_->boundary.push_back(boundary[tensor]);
+    state_->standing.push_back(standing[tensor]);
   }
 }
 
@@ -321,11 +237,13 @@ Features NodePricer::features(const Configuration& configuration) const {
     const bool last = position + 1 == site.positions();
     views.push_back(view_of(last ? configuration.output : configuration.inputs[position],
                             *site.shapes[position], state_->dtypes[position],
-                            state_->boundary[position], state_->context));
-    views.back().ready = state_->boundary[position] == Boundary::source;
-    views.back().passing = state_->boundary[position] == Boundary::passing;
+                            state_->standing[position].boundary, state_->context));
+    views.back().ready = state_->standing[position].boundary == Boundary::source;
+    views.back().passing = state_->standing[position].boundary == Boundary::passing;
+    views.back().folds = state_->standing[position].folds;
+    views.back().looked_up = state_->standing[position].looked_up;
   }
-  Work work(state_->context);
+  Work work(state_->context, state_->standing.back().siblings);
   add_up(work, {site, configuration, views, state_->dtypes});
   return work.features();
 }
@@ -337,7 +255,7 @@ Price NodePricer::price(const Configuration& configuration) const {
 Price price(const graph::Graph& graph, const IdVector<TensorId, isa::DType>& storage,
             graph::NodeId node, const Configuration& configuration, const CostModel& model,
             const isa::Machine& machine) {
-  return NodePricer(graph, storage, boundaries(graph), node, model, machine).price(configuration);
+  return NodePricer(graph, storage, standings(graph), node, model, machine).price(configuration);
 }
 
 }  // namespace systole::layout

@@ -24,6 +24,7 @@
 #include "compiler/graph/graph.hpp"
 #include "compiler/layout/configurations.hpp"
 #include "compiler/layout/price.hpp"
+#include "compiler/layout/standing.hpp"
 #include "isa/dtype.hpp"
 #include "isa/machine.hpp"
 
@@ -74,16 +75,11 @@ void set_coefficient(CostModel& model, Feature feature, double value);
 [[nodiscard]] Features shares(const Features& features, const CostModel& model);
 [[nodiscard]] Price price_of(const Features& features, const CostModel& model);
 
-// What ties a tensor to HBM whatever its layout: being (a relabelling of) a graph input or constant, or of an output.
-// passing: inside, and read by nothing but a map that can run in its producer's kernel if the layout stays.
-enum class Boundary : std::uint8_t { inside, passing, source, output };
-[[nodiscard]] IdVector<graph::TensorId, Boundary> boundaries(const graph::Graph& graph);
-
 // Prices the configurations of one node; made once per node, since rows are many.
 class NodePricer {
  public:
   NodePricer(const graph::Graph& graph, const IdVector<graph::TensorId, isa::DType>& storage,
-             const IdVector<graph::TensorId, Boundary>& boundary, graph::NodeId node,
+             const IdVector<graph::TensorId, Standing>& standing, graph::NodeId node,
              const CostModel& model, const isa::Machine& machine);
   ~NodePricer();
   NodePricer(const NodePricer&) = delete;

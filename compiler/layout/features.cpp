@@ -13,7 +13,7 @@ IdVector<graph::NodeId, Features> features(const graph::Graph& graph, const Stat
       const graph::TensorId tensor = node.inputs[0];
       out.add(conversion_features(laid.mechanisms[id], laid.graph.tensors[tensor].shape,
                                   laid.storage[tensor], laid.layouts[tensor], to,
-                                  statement.boundary[tensor], statement.costs, statement.machine));
+                                  statement.standing[tensor].boundary, statement.costs, statement.machine));
       continue;
     }
     Configuration configuration;
@@ -24,7 +24,7 @@ IdVector<graph::NodeId, Features> features(const graph::Graph& graph, const Stat
     }
     // Tensors keep their ids, nodes do not.
     const graph::NodeId original = graph.tensors[node.output].producer;
-    out.add(NodePricer(graph, statement.storage, statement.boundary, original, statement.costs,
+    out.add(NodePricer(graph, statement.storage, statement.standing, original, statement.costs,
                        statement.machine)
                 .features(configuration));
   }

@@ -131,7 +131,7 @@ class Stating {
   const std::vector<solver::Cost>& conversions_of(TensorId id) {
     const graph::Shape& shape = graph_.tensors[id].shape;
     const std::vector<Layout>& layouts = domains_[id];
-    Key key{static_cast<std::int64_t>(s_.storage[id]), static_cast<std::int64_t>(s_.boundary[id])};
+    Key key{static_cast<std::int64_t>(s_.storage[id]), static_cast<std::int64_t>(s_.standing[id].boundary)};
     append(key, shape);
     append(key, layouts);
     const auto [entry, fresh] = conversions_.try_emplace(std::move(key));
@@ -230,7 +230,10 @@ class Stating {
     const auto add = [&](TensorId tensor) {
       key.push_back(static_cast<std::int64_t>(graph_.tensors[tensor].kind));
       key.push_back(static_cast<std::int64_t>(s_.storage[tensor]));
-      key.push_back(static_cast<std::int64_t>(s_.boundary[tensor]));
+      key.push_back(static_cast<std::int64_t>(s_.standing[tensor].boundary));
+      key.push_back(s_.standing[tensor].siblings);
+      key.push_back(s_.standing[tensor].folds ? 1 : 0);
+      key.push_back(s_.standing[tensor].looked_up ? 1 : 0);
       append(key, graph_.tensors[tensor].shape);
       append(key, domains_[tensor]);
     };
@@ -254,7 +257,7 @@ class Stating {
   }
 
   Rows make_rows(NodeId id, const std::vector<std::size_t>& variable) const {
-    const NodePricer pricer(graph_, s_.storage, s_.boundary, id, s_.costs, s_.machine);
+    const NodePricer pricer(graph_, s_.storage, s_.standing, id, s_.costs, s_.machine);
     std::vector<RowMeaning> rows;
     std::map<std::vector<Layout>, std::size_t> seen;
     for (Configuration& configuration : configurations(graph_, id, domains_, s_.machine)) {
@@ -308,7 +311,7 @@ Statement state_problem(const graph::Graph& graph, const IdVector<TensorId, isa:
   }
   Statement statement;
   statement.storage = storage;
-  statement.boundary = boundaries(graph);
+  statement.standing = standings(graph);
   statement.costs = costs;
   statement.machine = least_plan(machine);
   Stating(graph, statement, options).run();
@@ -318,7 +321,7 @@ Statement state_problem(const graph::Graph& graph, const IdVector<TensorId, isa:
 Conversion conversion_of(const Statement& statement, const graph::Graph& graph, TensorId tensor,
                          const Layout& from, const Layout& to) {
   return price_conversion(graph.tensors[tensor].shape, statement.storage[tensor], from, to,
-                          statement.boundary[tensor], statement.costs, statement.machine);
+                          statement.standing[tensor].boundary, statement.costs, statement.machine);
 }
 
 }  // namespace systole::layout

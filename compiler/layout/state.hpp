@@ -57,7 +57,7 @@ struct Statement {
 
   // What prices were made of.
   IdVector<graph::TensorId, isa::DType> storage;
-  IdVector<graph::TensorId, Boundary> boundary;
+  IdVector<graph::TensorId, Standing> standing;
   CostModel costs;
   isa::Machine machine;  // least_plan() of the given one
 };

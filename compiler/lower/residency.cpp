@@ -125,8 +125,10 @@ std::vector<Life> lives_of(const layout::LaidGraph& laid, const IdVector<TensorI
     }
     keep_tables_in_hbm(laid.graph.nodes[node], root, lives);
   }
+  // An output that nothing else reads is written where the environment wants it; others are stored beside their other uses.
   for (const TensorId output : laid.graph.outputs) {
-    lives[root[output]].fixed_in_hbm = true;
+    Life& life = lives[root[output]];
+    life.fixed_in_hbm = life.fixed_in_hbm || life.uses == 0;
   }
   std::vector<Life> out;
   for (const Life& life : lives) {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -53,27 +54,45 @@ void lower_node(Builder& builder, NodeId node) {
              builder.laid().graph.nodes[node].op);
 }
 
-// Graph inputs get their storage, and so does the first output of every storage that is not an
-// input's or constant's: its producer writes it directly. Other outputs are copied at the end.
-std::vector<bool> bind_boundary(Builder& builder, const Residency& residency) {
+// Outputs, by their places, that are copied: after the node that makes them, or at the end.
+struct Copied {
+  std::map<NodeId, std::vector<std::size_t>> after;
+  std::vector<std::size_t> at_end;
+};
+
+void store_output(Builder& builder, std::size_t i) {
+  const layout::LaidGraph& laid = builder.laid();
+  const TensorId output = laid.graph.outputs[i];
+  const std::string& name = laid.graph.output_names[i];
+  builder.begin_source(name + " (output)", isa::SourceKind::boundary);
+  builder.store(output, hbm_tensor(laid, output, isa::Role::output, name));
+}
+
+// Graph inputs get their storage, and so does the first output of every storage in HBM that is not an input's or
+// constant's: its producer writes it directly.
+Copied bind_boundary(Builder& builder, const Residency& residency) {
   const layout::LaidGraph& laid = builder.laid();
   for (const TensorId input : laid.graph.inputs) {
     builder.bind(input, hbm_tensor(laid, input, isa::Role::input, laid.graph.tensors[input].name));
   }
   IdVector<TensorId, std::uint8_t> taken(laid.graph.tensors.size(), 0);
-  std::vector<bool> direct;
+  Copied copied;
   for (std::size_t i = 0; i < laid.graph.outputs.size(); ++i) {
     const TensorId output = laid.graph.outputs[i];
     const TensorId root = residency.root[output];
-    const bool own = laid.graph.tensors[root].kind == graph::TensorKind::intermediate &&
-                     taken[root] == 0 && residency.resident[root] == 0;
-    direct.push_back(own);
-    if (own) {
+    const graph::Tensor& tensor = laid.graph.tensors[output];
+    const bool made = laid.graph.tensors[root].kind == graph::TensorKind::intermediate;
+    if (made && taken[root] == 0 && residency.resident[root] == 0) {
       taken[root] = 1;
       builder.bind(output, hbm_tensor(laid, output, isa::Role::output, laid.graph.output_names[i]));
+    } else if (made && residency.resident[root] != 0 &&
+               tensor.kind == graph::TensorKind::intermediate) {
+      copied.after[tensor.producer].push_back(i);
+    } else {
+      copied.at_end.push_back(i);
     }
   }
-  return direct;
+  return copied;
 }
 
 // A node and the maps that follow it inside its kernel.
@@ -94,6 +113,32 @@ bool is_conversion(const layout::LaidGraph& laid, NodeId node) {
   return std::holds_alternative<graph::Convert>(laid.graph.nodes[node].op) && !is_load(laid, node);
 }
 
+// Not if there is nothing to compute, the same bytes get another name, or another kernel does it.
+bool emits(const layout::LaidGraph& laid, const Residency& residency, NodeId node) {
+  const graph::Node& n = laid.graph.nodes[node];
+  const bool relabels = laid.mechanisms[node] == layout::Mechanism::alias || is_load(laid, node);
+  const bool same_bytes = relabels && (residency.root[n.output] == residency.root[n.inputs[0]] ||
+                                       std::holds_alternative<graph::Concat>(n.op));
+  return graph::elements(laid.graph.tensors[n.output].shape) > 0 && !same_bytes &&
+         residency.fusion.host[node] == node;
+}
+
+void emit(Builder& builder, NodeId node) {
+  const layout::LaidGraph& laid = builder.laid();
+  const graph::Node& n = laid.graph.nodes[node];
+  builder.begin_node(node);
+  builder.begin_source(source_name(laid, node), is_conversion(laid, node)
+                                                    ? isa::SourceKind::conversion
+                                                    : isa::SourceKind::operation);
+  const std::size_t first = builder.emitted().size();
+  lower_group(builder, node);
+  const bool on_vector =
+      std::holds_alternative<graph::Map>(n.op) || std::holds_alternative<graph::Reduce>(n.op);
+  if (on_vector && is_row_strip(n)) {
+    hoist(builder.emitted(), first);
+  }
+}
+
 }  // namespace
 
 std::string source_name(const layout::LaidGraph& laid, NodeId node) {
@@ -110,35 +155,19 @@ std::string source_name(const layout::LaidGraph& laid, NodeId node) {
 TileProgram tile(const layout::LaidGraph& laid, const Residency& residency,
                  const isa::Machine& machine) {
   Builder builder(laid, residency, machine);
-  const std::vector<bool> direct = bind_boundary(builder, residency);
+  const Copied copied = bind_boundary(builder, residency);
   for (const NodeId node : laid.graph.nodes.ids()) {
-    const graph::Node& n = laid.graph.nodes[node];
-    const bool relabels = laid.mechanisms[node] == layout::Mechanism::alias || is_load(laid, node);
-    const bool same_bytes = relabels && (residency.root[n.output] == residency.root[n.inputs[0]] ||
-                                         std::holds_alternative<graph::Concat>(n.op));
-    if (graph::elements(laid.graph.tensors[n.output].shape) == 0 || same_bytes ||
-        residency.fusion.host[node] != node) {
-      continue;  // nothing to compute, the same bytes under another name, or done inside another kernel
+    if (emits(laid, residency, node)) {
+      emit(builder, node);
     }
-    builder.begin_node(node);
-    builder.begin_source(source_name(laid, node), is_conversion(laid, node)
-                                                      ? isa::SourceKind::conversion
-                                                      : isa::SourceKind::operation);
-    const std::size_t first = builder.emitted().size();
-    lower_group(builder, node);
-    const bool on_vector =
-        std::holds_alternative<graph::Map>(n.op) || std::holds_alternative<graph::Reduce>(n.op);
-    if (on_vector && is_row_strip(n)) {
-      hoist(builder.emitted(), first);
+    if (const auto outputs = copied.after.find(node); outputs != copied.after.end()) {
+      for (const std::size_t output : outputs->second) {
+        store_output(builder, output);
+      }
     }
   }
-  for (std::size_t i = 0; i < direct.size(); ++i) {
-    if (!direct[i]) {
-      const TensorId output = laid.graph.outputs[i];
-      const std::string& name = laid.graph.output_names[i];
-      builder.begin_source(name + " (output)", isa::SourceKind::boundary);
-      builder.store(output, hbm_tensor(laid, output, isa::Role::output, name));
-    }
+  for (const std::size_t output : copied.at_end) {
+    store_output(builder, output);
   }
   return builder.take();
 }

@@ -102,7 +102,7 @@ LoneConversion lone_conversion(const layout::LaidGraph& laid, const layout::Stat
   const graph::Node& node = laid.graph.nodes[convert];
   const graph::TensorId tensor = node.inputs[0];
   const graph::Tensor& t = laid.graph.tensors[tensor];
-  Boundary boundary = statement.boundary[tensor];
+  Boundary boundary = statement.standing[tensor].boundary;
   if (boundary == Boundary::passing) {
     boundary = Boundary::inside;
   }

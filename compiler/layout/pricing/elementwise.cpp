@@ -125,17 +125,26 @@ bool is_scalar(const NodeViews& node, std::size_t operand) {
          (!view.hbm && view.partitions == out.partitions && repeats(node, operand) >= long_row);
 }
 
-// The operand lacks some of the result's partition axes: its rows are repeated across the
-// partitions by DMA.
-void broadcast(Work& work, const View& operand, const View& out) {
-  if (operand.partitions < out.partitions && operand.elements() > 1) {
-    work.rows(static_cast<double>(out.partitions * operand.free * operand.bytes),
-              static_cast<double>(operand.free * operand.bytes), out.partitions);
-    if (!operand.ready) {
-      work.add(Feature::transfer, 1);
-    }
-  } else {
+// The operand lacks some of the result's partition axes: its rows are repeated across the partitions, by DMA or, if it is a
+// short row that was computed into one partition, by a product with ones.
+void broadcast(Work& work, const View& operand, const View& out, isa::DType dtype) {
+  if (operand.partitions >= out.partitions || operand.elements() <= 1) {
     work.operand(operand);
+    return;
+  }
+  const isa::Machine& machine = work.machine();
+  if (!operand.hbm && !operand.ready && operand.partitions == 1 && isa::is_float(dtype) &&
+      operand.free <= machine.moving_max) {
+    work.multiply(dtype == isa::DType::f32, 1, operand.free);
+    work.stationary(1, std::min<std::int64_t>(out.partitions, machine.array_columns));
+    work.elementwise(Feature::vector_element, 1, operand.free);
+    work.add(Feature::handover, 2);
+    return;
+  }
+  work.rows(static_cast<double>(out.partitions * operand.free * operand.bytes),
+            static_cast<double>(operand.free * operand.bytes), out.partitions);
+  if (!operand.ready) {
+    work.add(Feature::transfer, 1);
   }
 }
 
@@ -147,14 +156,25 @@ void price_map(Work& work, const graph::Map& op, const NodeViews& node) {
   int tiles = 0;
   bool narrow = node.dtypes.back() == isa::DType::bf16;
   for (std::size_t i = 0; i + 1 < node.views.size(); ++i) {
-    broadcast(work, node.views[i], out);
+    broadcast(work, node.views[i], out, node.dtypes[i]);
     const bool scalar = is_scalar(node, i);
     tiles += scalar ? 0 : 1;
     // A tile that is broadcast along the innermost free axis is read with stride 0, which has no fast mode.
     narrow = narrow && node.dtypes[i] == isa::DType::bf16 && (scalar || repeats(node, i) == 1);
   }
-  // Two tiles are read one after the other, except 2-byte sums, differences and products.
   using F = graph::MapFunction;
+  // A scale or shift of what a function of Scalar's table reads is part of its instruction, one per row of one number.
+  if (out.folds && tiles == 1 &&
+      (op.function == F::add || op.function == F::subtract || op.function == F::multiply)) {
+    std::int64_t row = out.per_partition();
+    for (std::size_t i = 0; i + 1 < node.views.size(); ++i) {
+      row = is_scalar(node, i) ? std::min(row, repeats(node, i)) : row;
+    }
+    work.add(Feature::instruction,
+             static_cast<double>(parts(out.per_partition(), std::max<std::int64_t>(1, row)) - 1));
+    return;
+  }
+  // Two tiles are read one after the other, except 2-byte sums, differences and products.
   const bool fast =
       narrow && (op.function == F::add || op.function == F::subtract || op.function == F::multiply);
   const double pair = tiles >= 2 && !fast ? 2.0 : 1.0;
@@ -196,8 +216,11 @@ void reduce_inside(Work& work, const graph::Reduce& op, const NodeViews& node) {
       break;
     }
   }
-  // Sums and maxima of 2-byte elements take two at a time.
+  // Sums and maxima of 2-byte elements take two at a time; sums of what Scalar looks up are made on the way.
   using F = graph::ReduceFunction;
+  if (in.looked_up && passes == 1 && !in.hbm && (op.function == F::sum || op.function == F::mean)) {
+    return;
+  }
   const bool pairs = node.dtypes[0] == isa::DType::bf16 && node.dtypes[1] == isa::DType::bf16 &&
                      (op.function == F::sum || op.function == F::mean || op.function == F::max);
   work.elementwise(Feature::vector_element, pairs ? passes / 2 : passes, in.per_partition());

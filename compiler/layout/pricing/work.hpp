@@ -18,6 +18,8 @@ struct View {
   bool hbm = false;
   bool ready = false;    // from the start: its transfers can be made ahead
   bool passing = false;  // the operator can run in its producer's kernel
+  bool folds = false;      // as in Standing
+  bool looked_up = false;  // as in Standing
 
   [[nodiscard]] std::int64_t elements() const { return partitions * free; }
   [[nodiscard]] std::int64_t per_partition() const { return blocks * free; }  // elements
@@ -34,9 +36,14 @@ struct PricingContext {
 
 class Work {
  public:
-  explicit Work(const PricingContext& context) : context_(context) {}
+  // siblings: operators that share its waits for transfers (standing.hpp).
+  explicit Work(const PricingContext& context, int siblings = 1)
+      : context_(context), siblings_(siblings) {}
 
-  void add(Feature feature, double count) { features_[static_cast<std::size_t>(feature)] += count; }
+  void add(Feature feature, double count) {
+    features_[static_cast<std::size_t>(feature)] +=
+        feature == Feature::transfer ? count / siblings_ : count;
+  }
 
   // `count` multiplies of `columns` columns each by `stationary` loaded ones.
   void multiply(bool fp32, double count, std::int64_t columns);
@@ -65,6 +72,7 @@ class Work {
   [[nodiscard]] double engines(std::int64_t partitions) const;  // DMA engines that serve so many partitions
 
   PricingContext context_;
+  int siblings_;
   Features features_{};
 };
 

@@ -375,14 +375,60 @@ class Conversion {
     return 2 * (in + out);
   }
 
+  // Whether these axes lie next to each other in the free axes of a resident, in this order: then any stretch of their
+  // linear index is one dim there.
+  [[nodiscard]] bool is_run_in(const Operand& operand, const std::vector<int>& axes) const {
+    const std::vector<int> own = long_axes(axes);
+    const std::vector<int> free = long_axes(operand.free_axes);
+    return own.size() > 1 && operand.resident && !std::ranges::search(free, own).empty();
+  }
+
+  // A side's partition axes as they are cut: each for itself, or their linear index.
+  struct Cut {
+    std::vector<std::int64_t> extents;
+    bool linear = false;
+  };
+  [[nodiscard]] static Cut cut_of(const Operand& side, bool linear) {
+    const std::vector<std::int64_t> extents = extents_of(side, side.partition_axes);
+    return {linear ? std::vector<std::int64_t>{product(extents)} : extents, linear};
+  }
+
+  // Dims of a run of axes, the first `count`, as the one of their linear index: a stretch of it.
+  [[nodiscard]] static Tile stretch(Tile tile, std::size_t count, const Span& span) {
+    std::int64_t extent = 1;
+    std::int64_t stride = 1;
+    for (std::size_t d = count; d-- > 0;) {
+      const isa::Dim& dim = tile.dims[d];
+      if (dim.extent > 1) {
+        check(extent == 1 || dim.stride == stride * extent, "a run of axes is contiguous");
+        stride = extent == 1 ? dim.stride : stride;
+        extent *= dim.extent;
+      }
+    }
+    tile.dims.erase(tile.dims.begin(), tile.dims.begin() + static_cast<std::ptrdiff_t>(count));
+    tile.dims.insert(tile.dims.begin(), make_dim(stride, extent));
+    return slice(tile, 0, span.begin, span.extent);
+  }
+
+  // Whether all pieces of the result may be written where they belong: what is staged is stored whole, not by stretches.
+  [[nodiscard]] bool writes_in_place(std::int64_t columns) const {
+    return std::ranges::all_of(tiles_of(to_cut_.extents, columns), [&](const auto& tile) {
+      Region region{linear(to_cut_.extents, tile), {}, false};
+      for (const int axis : to_.free_axes) {
+        region.free.push_back({0, to_.shape[at(axis)]});
+      }
+      return b_.writes_in_place(to_.tensor, region);
+    });
+  }
+
   void transpose() {
     const isa::Machine& machine = b_.machine();
-    const std::vector<std::int64_t> from_extents = extents_of(from_, from_.partition_axes);
-    const std::vector<std::int64_t> to_extents = extents_of(to_, to_.partition_axes);
-    std::int64_t rows = std::min({machine.array_rows, machine.partitions, machine.moving_max});
+    to_cut_ = cut_of(to_, is_run_in(from_, to_.partition_axes));
     std::int64_t columns = std::min(machine.array_columns, machine.partitions);
-    rows = from_.resident ? tile_limit(from_extents, rows) : rows;
-    columns = to_.resident ? tile_limit(to_extents, columns) : columns;
+    columns = to_.resident ? tile_limit(to_cut_.extents, columns) : columns;
+    from_cut_ = cut_of(from_, is_run_in(to_, from_.partition_axes) && writes_in_place(columns));
+    std::int64_t rows = std::min({machine.array_rows, machine.partitions, machine.moving_max});
+    rows = from_.resident ? tile_limit(from_cut_.extents, rows) : rows;
     std::vector<int> rest;  // free on both sides, in the order of the output
     for (const int axis : to_.free_axes) {
       if (position_of(from_.free_axes, axis) >= 0) {
@@ -390,9 +436,11 @@ class Conversion {
       }
     }
     const std::int64_t bank = machine.psum_bank_bytes / 4;
-    const std::vector<std::vector<Span>> a_tiles = tiles_of(from_extents, std::min(rows, bank));
-    const std::vector<std::vector<Span>> b_tiles = tiles_of(to_extents, columns);
+    const std::vector<std::vector<Span>> a_tiles =
+        tiles_of(from_cut_.extents, std::min(rows, bank));
+    const std::vector<std::vector<Span>> b_tiles = tiles_of(to_cut_.extents, columns);
     std::int64_t a_width = std::max(rows, piece_width(from_, to_));
+    a_width = from_.resident && to_.resident ? std::max(a_width, bank) : a_width;
     std::int64_t b_width = std::max(columns, piece_width(to_, from_));
     while (piece_bytes(a_width, b_width, rows) > b_.staging_bytes() &&
            (a_width > rows || b_width > columns)) {
@@ -412,9 +460,10 @@ class Conversion {
   void transpose_piece(const Group& a, const Group& b, const std::vector<int>& rest,
                        const std::vector<Span>& r) {
     std::vector<Span> spans(from_.shape.size(), Span{0, 1});
-    const auto place = [&](const std::vector<int>& axes, const std::vector<Span>& chunk) {
+    const auto place = [&](const std::vector<int>& axes, const std::vector<Span>& chunk,
+                           bool linear) {
       for (std::size_t i = 0; i < axes.size(); ++i) {
-        spans[at(axes[i])] = chunk[i];
+        spans[at(axes[i])] = linear ? Span{0, from_.shape[at(axes[i])]} : chunk[i];
       }
     };
     // Dims of both sides by role: the other side's partition axes, then the rest.
@@ -430,29 +479,34 @@ class Conversion {
       in_order.push_back(position_of(from_.free_axes, axis));
       out_order.push_back(position_of(to_.free_axes, axis));
     }
-    place(rest, r);
-    place(to_.partition_axes, b.hull);
+    place(rest, r, false);
+    place(to_.partition_axes, b.hull, to_cut_.linear);
     std::vector<Tile> inputs;
     for (const std::vector<Span>& tile : a.tiles) {
-      place(from_.partition_axes, tile);
+      place(from_.partition_axes, tile, from_cut_.linear);
       Builder::ReadOptions first;
       first.partition = 0;  // the array's rows are the partitions of the stationary operand
-      const Span range = linear(extents_of(from_, from_.partition_axes), tile);
-      inputs.push_back(
-          by_role(b_.read(from_.tensor, region_of(from_, range, spans, false), first), in_order));
+      const Span range = linear(from_cut_.extents, tile);
+      const Tile input =
+          by_role(b_.read(from_.tensor, region_of(from_, range, spans, false), first), in_order);
+      inputs.push_back(to_cut_.linear ? stretch(input, to_.partition_axes.size(), b.hull[0])
+                                      : input);
     }
-    place(from_.partition_axes, a.hull);
+    place(from_.partition_axes, a.hull, from_cut_.linear);
     for (const std::vector<Span>& tile : b.tiles) {
-      place(to_.partition_axes, tile);
-      const Span range = linear(extents_of(to_, to_.partition_axes), tile);
+      place(to_.partition_axes, tile, to_cut_.linear);
+      const Span range = linear(to_cut_.extents, tile);
       const Region target = region_of(to_, range, spans, false);
-      const Tile out = b_.write(to_.tensor, target);
+      const Tile written = b_.write(to_.tensor, target);
       std::vector<Tile> sources;
       for (const Tile& input : inputs) {
         sources.push_back(part_of(input, b.hull, tile));
       }
-      transpose_tiles(a, sources, by_role(out, out_order), b.hull.size(), r);
-      b_.finish(to_.tensor, target, out);
+      const Tile out = by_role(written, out_order);
+      transpose_tiles(a, sources,
+                      from_cut_.linear ? stretch(out, from_.partition_axes.size(), a.hull[0]) : out,
+                      b.hull.size(), r);
+      b_.finish(to_.tensor, target, written);
     }
   }
 
@@ -577,6 +631,8 @@ class Conversion {
   Builder& b_;
   Operand from_;
   Operand to_;
+  Cut from_cut_;  // of a transpose
+  Cut to_cut_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "compiler/layout/cost_model.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <chrono>
 #include <cstdio>
@@ -74,7 +75,7 @@ struct Inner {
     for (const auto& [index, dtype] : types) {
       storage[TensorId(index)] = dtype;
     }
-    const auto boundary = boundaries(g);
+    const auto boundary = standings(g);
     const CostModel c = model();
     const isa::Machine m = machine();
     return NodePricer(g, storage, boundary, g.tensors[out].producer, c, m).features(configuration);
@@ -206,7 +207,7 @@ TEST_CASE("a map behind its operand's only producer is priced as following in th
 TEST_CASE("a tensor larger than its share of SBUF is streamed in rows") {
   Inner w;
   const TensorId a = w.source({128, 30000}, DType::f32);  // 120,000 bytes per partition
-  graph::add_node(w.g, "other", graph::Map{.function = graph::MapFunction::relu}, {a});
+  graph::add_node(w.g, "other", graph::Reduce{graph::ReduceFunction::max, {1}, false}, {a});
   const TensorId y =
       graph::add_node(w.g, "exp", graph::Map{.function = graph::MapFunction::exp}, {a});
   const Features f =
@@ -226,7 +227,7 @@ TEST_CASE("rows that follow each other in HBM share descriptors, whatever each i
   const IdVector<TensorId, DType> storage(2, DType::f32);
   const CostModel c = model();
   const isa::Machine m = machine();
-  const Features f = NodePricer(g, storage, boundaries(g), NodeId(0), c, m)
+  const Features f = NodePricer(g, storage, standings(g), NodeId(0), c, m)
                          .features({{lay("(0|1)")}, lay("(0|1)"), Mechanism::standard});
   // 512 rows of 1024 bytes in, as many out: bytes count, not rows.
   CHECK(count(f, Feature::long_byte) == 2 * 512.0 * 1024 / 16);
@@ -345,12 +346,51 @@ TEST_CASE("relabellings of inputs and outputs are in HBM with them") {
       graph::add_node(g, "exp", graph::Map{.function = graph::MapFunction::exp}, {r});
   const TensorId s = graph::add_reshape(g, "s", e, {24});
   g.outputs = {s};
-  const auto b = boundaries(g);
-  CHECK(b[x] == Boundary::source);
-  CHECK(b[t] == Boundary::source);
-  CHECK(b[r] == Boundary::passing);
-  CHECK(b[e] == Boundary::output);
-  CHECK(b[s] == Boundary::output);
+  const auto b = standings(g);
+  CHECK(b[x].boundary == Boundary::source);
+  CHECK(b[t].boundary == Boundary::source);
+  CHECK(b[r].boundary == Boundary::passing);
+  CHECK(b[e].boundary == Boundary::output);
+  CHECK(b[s].boundary == Boundary::output);
+  // What something inside reads as well stays inside.
+  graph::add_node(g, "more", graph::Map{.function = graph::MapFunction::relu}, {s});
+  CHECK(standings(g)[e].boundary == Boundary::inside);
+}
+
+TEST_CASE("slices of one tensor share the wait for their transfers") {
+  for (const int slices : {1, 4}) {
+    Inner w;
+    const TensorId a = w.source({slices, 64}, DType::f32);
+    TensorId y;
+    for (int i = 0; i < slices; ++i) {
+      y = graph::add_slice(w.g, fmt::format("row{}", i), a, {i, 0}, {1, 1}, {1, 64});
+    }
+    const Features f =
+        w.features(y, DType::f32, {{lay("(0|1)")}, lay("(1|0)"), Mechanism::standard});
+    CHECK(count(f, Feature::transfer) == 1.0 / slices);
+  }
+}
+
+TEST_CASE("a shift of what Scalar looks up costs nothing, nor do the sums of it") {
+  Inner w;
+  const TensorId a = w.source({128, 300}, DType::f32);
+  const TensorId most =
+      graph::add_node(w.g, "most", graph::Reduce{graph::ReduceFunction::max, {1}, true}, {a});
+  const TensorId less =
+      graph::add_node(w.g, "less", graph::Map{.function = graph::MapFunction::subtract}, {a, most});
+  const TensorId e =
+      graph::add_node(w.g, "exp", graph::Map{.function = graph::MapFunction::exp}, {less});
+  const TensorId sum =
+      graph::add_node(w.g, "sum", graph::Reduce{graph::ReduceFunction::sum, {1}, true}, {e});
+  const TensorId other =
+      graph::add_node(w.g, "other", graph::Reduce{graph::ReduceFunction::max, {1}, true}, {e});
+  const layout::Configuration rows{{lay("(0|1)")}, lay("(0|1)"), Mechanism::standard};
+  const layout::Configuration pair{{lay("(0|1)"), lay("(0|1)")}, lay("(0|1)"), Mechanism::standard};
+  const Features shift = w.features(less, DType::f32, pair);
+  CHECK(count(shift, Feature::vector_element) == 0);
+  CHECK(count(shift, Feature::fused_element) == 0);
+  CHECK(count(w.features(sum, DType::f32, rows), Feature::vector_element) == 0);
+  CHECK(count(w.features(other, DType::f32, rows), Feature::vector_element) == 300);
 }
 
 TEST_CASE("the cost files of the machines read, and print as they read") {
@@ -386,7 +426,7 @@ TEST_CASE(
     const auto storage = storage_types(g, Precision::bf16);
     const Domains d = domains(g, m);
     for (const NodeId node : g.nodes.ids()) {
-      const NodePricer pricer(g, storage, boundaries(g), node, c, m);
+      const NodePricer pricer(g, storage, standings(g), node, c, m);
       for (const Configuration& row : configurations(g, node, d, m)) {
         const Price p = pricer.price(row);
         REQUIRE_MESSAGE((row.mechanism == Mechanism::alias) == (p.total == 0), g.nodes[node].name);

@@ -447,4 +447,68 @@ TEST_CASE("what else reads a turned matrix, or its shape as an output, has it st
   expect_right(test);
 }
 
+TEST_CASE("a row made in one partition is repeated over the others by the array") {
+  const layout::Layout rows{{0, 1}, 1, 0};
+  const layout::Layout columns{{1, 0}, 1, 0};
+  for (const auto& [m, n] : {std::array<std::int64_t, 2>{100, 60}, {129, 33}, {7, 200}}) {
+    Laid test;
+    const TensorId x = test.input("x", {m, n}, rows);
+    const TensorId y = test.node(Map{MapFunction::tanh}, {x}, rows);
+    TensorId sum = test.node(graph::Reduce{graph::ReduceFunction::mean, {0}, true}, {y}, columns,
+                             layout::Mechanism::ones_matmul);
+    // (|0 1): all numbers in one partition.
+    test.laid.layouts[sum] = {{0, 1}, 1, 0};
+    test.output(test.node(Map{MapFunction::subtract}, {y, sum}, rows));
+    expect_right(test, {1e-4, 1e-4});
+    const lower::TileProgram program = tiles(test.laid, isa::read_machine("trn1"));
+    CHECK(std::ranges::none_of(program.instructions, [](const lower::TileInstruction& item) {
+      const auto* dma = item.instruction.operation.get_if<isa::Dma>();
+      return dma != nullptr && dma->source.space == isa::Space::sbuf &&
+             dma->destination.space == isa::Space::sbuf;
+    }));
+  }
+}
+
+TEST_CASE("an output that is read inside as well stays in SBUF and is stored once") {
+  const layout::Layout rows{{0, 1}, 1, 0};
+  Laid test;
+  const TensorId x = test.input("x", {70, 30}, rows);
+  const TensorId y = test.node(Map{MapFunction::tanh}, {x}, rows);
+  const TensorId z = test.node(graph::Reduce{graph::ReduceFunction::sum, {1}, true}, {y}, rows);
+  test.output(y);
+  test.output(z);
+  expect_right(test, {1e-4, 1e-4});
+  const isa::Machine machine = isa::read_machine("trn1");
+  CHECK(lower::plan_residency(test.laid, machine).resident[y] == 1);
+  const lower::TileProgram program = tiles(test.laid, machine);
+  std::int64_t loads = 0;
+  std::int64_t stores = 0;
+  for (const lower::TileInstruction& item : program.instructions) {
+    if (const auto* dma = item.instruction.operation.get_if<isa::Dma>()) {
+      loads += dma->source.space == isa::Space::hbm ? 1 : 0;
+      stores += dma->destination.space == isa::Space::hbm ? 1 : 0;
+    }
+  }
+  CHECK(loads == 1);
+  CHECK(stores == 2);
+}
+
+TEST_CASE("heads that straddle the blocks of partitions are turned as one long axis") {
+  const layout::Layout heads{{0, 1, 2}, 2, 0};   // (0 1|2)
+  const layout::Layout turned{{2, 0, 1}, 1, 0};  // (2|0 1)
+  for (const bool back : {false, true}) {
+    Laid test;
+    const TensorId x = test.input("x", {6, 320, 70}, back ? turned : heads);
+    TensorId y = test.node(Map{MapFunction::tanh}, {x}, back ? turned : heads);
+    y = test.node(graph::Convert{}, {y}, back ? heads : turned, layout::Mechanism::array_transpose);
+    y = test.node(Map{MapFunction::tanh}, {y}, back ? heads : turned);
+    test.output(y);
+    expect_right(test, {1e-4, 1e-4});
+    const lower::TileProgram program = tiles(test.laid, isa::read_machine("trn1"));
+    // 15 blocks of 128 partitions, none cut at a head's end; four share a bank where they are turned into rows.
+    CHECK(count<isa::LoadStationary>(program) == 15);
+    CHECK(count<isa::Copy>(program) == (back ? 15 : 4));
+  }
+}
+
 }  // namespace systole::test

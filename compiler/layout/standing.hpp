@@ -1,0 +1,32 @@
+// How tensors stand in the graph whatever their layouts: what ties them to HBM, and who is made beside them.
+#pragma once
+
+#include <cstdint>
+
+#include "compiler/graph/graph.hpp"
+
+namespace systole::layout {
+
+// What ties a tensor to HBM: being (a relabelling of) a graph input or constant, or of an output
+// that nothing else reads.
+// passing: inside, and read by nothing but a map that can run in its producer's kernel if the layout stays.
+enum class Boundary : std::uint8_t { inside, passing, source, output };
+
+struct Standing {
+  Standing(Boundary where = Boundary::inside) : boundary(where) {}  // NOLINT: made alone, by itself
+
+  Boundary boundary;
+  // Operators of one kind that read the same first operand: they start together, and what they wait for is waited for once.
+  // Of the producer, itself included.
+  int siblings = 1;
+  bool folds =
+      false;  // passing, to a function of Scalar's table, which takes a scale and a shift on the way
+  bool looked_up =
+      false;  // made by such a function, whose instruction sums up its results on the way
+
+  bool operator==(const Standing&) const = default;
+};
+
+[[nodiscard]] IdVector<graph::TensorId, Standing> standings(const graph::Graph& graph);
+
+}  // namespace systole::layout

@@ -13,7 +13,8 @@ IdVector<graph::NodeId, Features> features(const graph::Graph& graph, const Stat
       const graph::TensorId tensor = node.inputs[0];
       out.add(conversion_features(laid.mechanisms[id], laid.graph.tensors[tensor].shape,
                                   laid.storage[tensor], laid.layouts[tensor], to,
-                                  statement.standing[tensor].boundary, statement.costs, statement.machine));
+                                  statement.standing[tensor].boundary, statement.costs,
+                                  statement.machine));
       continue;
     }
     Configuration configuration;

@@ -131,7 +131,8 @@ class Stating {
   const std::vector<solver::Cost>& conversions_of(TensorId id) {
     const graph::Shape& shape = graph_.tensors[id].shape;
     const std::vector<Layout>& layouts = domains_[id];
-    Key key{static_cast<std::int64_t>(s_.storage[id]), static_cast<std::int64_t>(s_.standing[id].boundary)};
+    Key key{static_cast<std::int64_t>(s_.storage[id]),
+            static_cast<std::int64_t>(s_.standing[id].boundary)};
     append(key, shape);
     append(key, layouts);
     const auto [entry, fresh] = conversions_.try_emplace(std::move(key));

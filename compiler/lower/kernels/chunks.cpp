@@ -1,6 +1,7 @@
 #include "compiler/lower/kernels/chunks.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "isa/base/error.hpp"
 
@@ -150,6 +151,22 @@ std::vector<std::int64_t> extents_of(const Operand& operand, const std::vector<i
 int position_of(const std::vector<int>& axes, int axis) {
   const auto found = std::ranges::find(axes, axis);
   return found == axes.end() ? -1 : static_cast<int>(found - axes.begin());
+}
+
+std::vector<int> long_axes(const graph::Shape& shape, const std::vector<int>& axes) {
+  std::vector<int> out;
+  std::ranges::copy_if(axes, std::back_inserter(out),
+                       [&](int axis) { return shape[static_cast<std::size_t>(axis)] > 1; });
+  return out;
+}
+
+Region region_of(const Operand& operand, Span partitions, const std::vector<Span>& spans,
+                 bool by_blocks) {
+  Region out{partitions, {}, by_blocks};
+  for (const int axis : operand.free_axes) {
+    out.free.push_back(spans[static_cast<std::size_t>(axis)]);
+  }
+  return out;
 }
 
 std::int64_t chunk_elements(const Builder& builder, std::int64_t bytes) {

@@ -44,6 +44,11 @@ struct Operand {
 // Position of an axis in a list; -1 if it is not there.
 [[nodiscard]] int position_of(const std::vector<int>& axes, int axis);
 
+// Those of the axes whose extent is over 1.
+[[nodiscard]] std::vector<int> long_axes(const graph::Shape& shape, const std::vector<int>& axes);
+// The piece of an operand with one span per logical axis.
+[[nodiscard]] Region region_of(const Operand& operand, Span partitions, const std::vector<Span>& spans, bool by_blocks);
+
 // Elements per partition of one chunk such that two chunks fit into the kernel's staging room, each element taking
 // `bytes` of it; not more than make one transfer and one instruction efficient. bytes = 0: nothing is staged.
 [[nodiscard]] std::int64_t chunk_elements(const Builder& builder, std::int64_t bytes);

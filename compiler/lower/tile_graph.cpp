@@ -177,7 +177,7 @@ namespace {
 // Percent of SBUF for residents when strips are chosen: from the usual share down, by thirds.
 constexpr int least_strip_share = 15;
 // A larger program is lowered in one way only.
-constexpr std::size_t most_instructions_retried = 150000;
+constexpr std::size_t most_instructions_retried = 400000;
 
 std::size_t instruction_count(const isa::Program& program) {
   std::size_t count = 0;

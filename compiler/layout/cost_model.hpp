@@ -4,8 +4,8 @@
 //
 // The formulas describe what lowering does with an operator on its own: the tensor engine in passes of array_rows x
 // array_columns with at most moving_max columns per instruction, evictions from PSUM, elementwise work per partition,
-// DMA in rows. Where a tensor lives is not known yet; the rule is: graph inputs, constants and outputs are in HBM (seen
-// through transposes and reshapes), and so is what takes more than `resident_share` of a partition of SBUF. Operands in
+// DMA in rows. Where a tensor lives is not known yet; the rule is: graph inputs, constants and outputs that nothing else reads are in HBM
+// (seen through transposes and reshapes), and so is what takes more than `resident_share` of a partition of SBUF. Operands in
 // HBM are streamed, the rest is used in place.
 //
 // Coefficients come from configs/costs/NAME.yaml: *.analytic.yaml is derived from documentation, *.calibrated.yaml is

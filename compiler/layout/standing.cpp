@@ -3,34 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <numeric>
 #include <utility>
 #include <vector>
+
+#include "compiler/layout/tensor_classes.hpp"
 
 namespace systole::layout {
 namespace {
 
 using graph::TensorId;
-
-// Relabellings share their operand's storage, so they share what ties it to HBM.
-class Roots {
- public:
-  explicit Roots(std::size_t count) : parent_(count) {
-    std::iota(parent_.begin(), parent_.end(), std::size_t{0});
-  }
-  std::size_t find(TensorId tensor) {
-    std::size_t i = tensor.index();
-    while (parent_[i] != i) {
-      parent_[i] = parent_[parent_[i]];
-      i = parent_[i];
-    }
-    return i;
-  }
-  void join(TensorId a, TensorId b) { parent_[find(a)] = find(b); }
-
- private:
-  std::vector<std::size_t> parent_;
-};
 
 bool relabels(const graph::Op& op) {
   return std::holds_alternative<graph::Transpose>(op) || std::holds_alternative<graph::Reshape>(op);
@@ -101,7 +82,8 @@ void count_siblings(const graph::Graph& graph, IdVector<TensorId, Standing>& res
 }  // namespace
 
 IdVector<TensorId, Standing> standings(const graph::Graph& graph) {
-  Roots roots(graph.tensors.size());
+  // Relabellings share their operand's storage, so they share what ties it to HBM.
+  TensorClasses roots(graph.tensors.size());
   for (const graph::Node& node : graph.nodes) {
     if (relabels(node.op)) {
       roots.join(node.inputs[0], node.output);

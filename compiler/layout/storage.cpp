@@ -8,7 +8,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
+
+#include "compiler/layout/tensor_classes.hpp"
 
 namespace systole::layout {
 
@@ -16,25 +17,6 @@ namespace {
 
 using graph::ElementType;
 using graph::TensorId;
-
-class Classes {
- public:
-  explicit Classes(std::size_t tensors) : parent_(tensors) {
-    std::iota(parent_.begin(), parent_.end(), std::size_t{0});
-  }
-  std::size_t find(TensorId tensor) {
-    std::size_t i = tensor.index();
-    while (parent_[i] != i) {
-      parent_[i] = parent_[parent_[i]];
-      i = parent_[i];
-    }
-    return i;
-  }
-  void join(TensorId a, TensorId b) { parent_[find(a)] = find(b); }
-
- private:
-  std::vector<std::size_t> parent_;
-};
 
 // Largest and smallest values are values of the operand: rounding them apart from it would make x - max(x) positive.
 bool selects(graph::ReduceFunction function) {
@@ -143,7 +125,7 @@ isa::DType storage_type(ElementType type, isa::DType real) {
 }
 
 // By class: whether products use it and, movement aside, nothing else does.
-std::vector<bool> classes_of_products(const graph::Graph& graph, Classes& classes) {
+std::vector<bool> classes_of_products(const graph::Graph& graph, TensorClasses& classes) {
   std::vector<bool> products(graph.tensors.size(), false);
   std::vector<bool> others(graph.tensors.size(), false);
   for (const graph::Node& node : graph.nodes) {
@@ -163,7 +145,7 @@ std::vector<bool> classes_of_products(const graph::Graph& graph, Classes& classe
 }  // namespace
 
 IdVector<TensorId, isa::DType> storage_types(const graph::Graph& graph, Precision precision) {
-  Classes classes(graph.tensors.size());
+  TensorClasses classes(graph.tensors.size());
   for (const graph::Node& node : graph.nodes) {
     for (const int argument : moved_arguments(node)) {
       classes.join(node.inputs[static_cast<std::size_t>(argument)], node.output);

@@ -302,7 +302,7 @@ Tile Builder::read(graph::TensorId tensor, const Region& region, const ReadOptio
     piece.insert(piece.end(), {span.begin, span.extent});
   }
   return held(tensor, std::move(piece), [&] {
-    const Tile out = state_->fresh(tensor, region, dtype, partition);
+    Tile out = state_->fresh(tensor, region, dtype, partition);
     state_->emit_dma(state_->transfer(tensor, region, out, true));
     return out;
   });

@@ -39,6 +39,24 @@ TensorId softmax(graph::Graph& g, TensorId x) {
   return graph::add_node(g, "shares", Map{MapFunction::divide}, {e, sum});
 }
 
+// q k^T / 2 by heads.
+TensorId scaled_scores(graph::Graph& g, TensorId q, TensorId k) {
+  graph::Array half = graph::make_array(graph::ElementType::f32, {});
+  graph::set(half, 0, 0.5);
+  const TensorId factor = graph::add_constant(g, "half", std::move(half));
+  const TensorId scores =
+      graph::add_node(g, "scores", graph::Contraction{{0, 1, 3}, {0, 2, 3}, {0, 1, 2}}, {q, k});
+  return graph::add_node(g, "scaled", Map{MapFunction::multiply}, {scores, factor});
+}
+
+// The graph whose output is the values mixed by heads.
+graph::Graph mixed(graph::Graph& g, TensorId shares, TensorId values) {
+  g.outputs = {graph::add_node(g, "mixed", graph::Contraction{{0, 1, 2}, {0, 2, 3}, {0, 1, 3}},
+                               {shares, values})};
+  g.output_names = {"y"};
+  return passes::canonicalize(std::move(g));
+}
+
 // softmax(q k^T / 2) v, `heads` times.
 graph::Graph attention(std::int64_t heads, std::int64_t tokens, std::int64_t keys, std::int64_t d) {
   graph::Graph g;
@@ -49,20 +67,7 @@ graph::Graph attention(std::int64_t heads, std::int64_t tokens, std::int64_t key
   const TensorId q = input("q", tokens);
   const TensorId k = input("k", keys);
   const TensorId v = input("v", keys);
-  const TensorId half = graph::add_constant(g, "half", [] {
-    graph::Array a = graph::make_array(graph::ElementType::f32, {});
-    graph::set(a, 0, 0.5);
-    return a;
-  }());
-  const TensorId scores =
-      graph::add_node(g, "scores", graph::Contraction{{0, 1, 3}, {0, 2, 3}, {0, 1, 2}}, {q, k});
-  const TensorId scaled = graph::add_node(g, "scaled", Map{MapFunction::multiply}, {scores, half});
-  const TensorId shares = softmax(g, scaled);
-  const TensorId y =
-      graph::add_node(g, "mixed", graph::Contraction{{0, 1, 2}, {0, 2, 3}, {0, 1, 3}}, {shares, v});
-  g.outputs = {y};
-  g.output_names = {"y"};
-  return passes::canonicalize(std::move(g));
+  return mixed(g, softmax(g, scaled_scores(g, q, k)), v);
 }
 
 // softmax(q k^T / 2 + mask) (c w), `heads` times.
@@ -75,26 +80,14 @@ graph::Graph masked_attention(std::int64_t heads, std::int64_t tokens, std::int6
   };
   const TensorId q =
       graph::add_node(g, "q", Map{MapFunction::tanh}, {input("x", {heads, tokens, d})});
-  const TensorId half = graph::add_constant(g, "half", [] {
-    graph::Array a = graph::make_array(graph::ElementType::f32, {});
-    graph::set(a, 0, 0.5);
-    return a;
-  }());
-  const TensorId scores =
-      graph::add_node(g, "scores", graph::Contraction{{0, 1, 3}, {0, 2, 3}, {0, 1, 2}},
-                      {q, input("k", {heads, keys, d})});
-  const TensorId scaled = graph::add_node(g, "scaled", Map{MapFunction::multiply}, {scores, half});
+  const TensorId scaled = scaled_scores(g, q, input("k", {heads, keys, d}));
   const TensorId masked =
       graph::add_node(g, "masked", Map{MapFunction::add}, {scaled, input("mask", {keys})});
   const TensorId shares = softmax(g, masked);
   const TensorId v =
       graph::add_node(g, "values", graph::Contraction{{0, 1, 3}, {0, 3, 2}, {0, 1, 2}},
                       {input("c", {heads, keys, d}), input("w", {heads, d, d})});
-  const TensorId y =
-      graph::add_node(g, "mixed", graph::Contraction{{0, 1, 2}, {0, 2, 3}, {0, 1, 3}}, {shares, v});
-  g.outputs = {y};
-  g.output_names = {"y"};
-  return passes::canonicalize(std::move(g));
+  return mixed(g, shares, v);
 }
 
 // softmax(q k^T) v by heads, where q, k and v are products of tanh(x) with matrices, plus biases.

@@ -31,6 +31,20 @@ Kinds kinds_of_canonical(const std::string& text, const Options& options = {}) {
   return kinds(canonicalize(read(text), options));
 }
 
+// Multiples of a third between -5/3 and 5/3, the same at every call.
+std::map<std::string, graph::Array> some_inputs(const Graph& graph) {
+  std::map<std::string, graph::Array> inputs;
+  for (const TensorId input : graph.inputs) {
+    const graph::Tensor& tensor = graph.tensors[input];
+    graph::Array values = graph::make_array(tensor.type, tensor.shape);
+    for (std::int64_t i = 0; i < graph::elements(tensor.shape); ++i) {
+      graph::set(values, i, static_cast<double>((7 * i) % 11 - 5) / 3.0);
+    }
+    inputs[tensor.name] = values;
+  }
+  return inputs;
+}
+
 }  // namespace
 
 TEST_CASE("what depends on constants alone is folded, what depends on an input is not") {
@@ -424,15 +438,7 @@ output %c "y"
   CHECK(kinds_of_canonical(text("2", "%x", "")) == kept);                   // no shares
   const Graph before = read(text("2", "%e", ""));
   const Graph after = canonicalize(before);
-  std::map<std::string, graph::Array> inputs;
-  for (const TensorId input : before.inputs) {
-    const graph::Tensor& tensor = before.tensors[input];
-    graph::Array values = graph::make_array(tensor.type, tensor.shape);
-    for (std::int64_t i = 0; i < graph::elements(tensor.shape); ++i) {
-      graph::set(values, i, static_cast<double>((7 * i) % 11) - 5.0);
-    }
-    inputs[tensor.name] = values;
-  }
+  const auto inputs = some_inputs(before);
   const graph::Array want = graph::evaluate(before, inputs)[0];
   const graph::Array got = graph::evaluate(after, inputs)[0];
   for (std::int64_t i = 0; i < graph::elements(want.shape); ++i) {
@@ -472,15 +478,7 @@ output %y "y"
         Kinds{"tanh", "transpose", "multiply", "contraction", "add"});
   const Graph before = read(text("0.25", "%m", "output %h \"h\"\n"));
   const Graph after = canonicalize(before);
-  std::map<std::string, graph::Array> inputs;
-  for (const TensorId input : before.inputs) {
-    const graph::Tensor& tensor = before.tensors[input];
-    graph::Array values = graph::make_array(tensor.type, tensor.shape);
-    for (std::int64_t i = 0; i < graph::elements(tensor.shape); ++i) {
-      graph::set(values, i, static_cast<double>((7 * i) % 11) / 3.0 - 1.5);
-    }
-    inputs[tensor.name] = values;
-  }
+  const auto inputs = some_inputs(before);
   for (const std::size_t output : {0U, 1U}) {
     const graph::Array want = graph::evaluate(before, inputs)[output];
     const graph::Array got = graph::evaluate(after, inputs)[output];

@@ -511,4 +511,17 @@ TEST_CASE("heads that straddle the blocks of partitions are turned as one long a
   }
 }
 
+TEST_CASE(
+    "straddling heads are turned right where pieces of the result cannot be written in place") {
+  // (0 1|3 2) to (2 3|0 1): pieces of 70 partitions, the second of which starts at none that is legal.
+  const layout::Layout heads{{0, 1, 3, 2}, 2, 0};
+  const layout::Layout turned{{2, 3, 0, 1}, 2, 0};
+  Laid test;
+  TensorId y = test.input("x", {6, 100, 3, 70}, heads);
+  y = test.node(Map{MapFunction::tanh}, {y}, heads);
+  y = test.node(graph::Convert{}, {y}, turned, layout::Mechanism::array_transpose);
+  test.output(test.node(Map{MapFunction::tanh}, {y}, turned));
+  expect_right(test, {1e-4, 1e-4});
+}
+
 }  // namespace systole::test

@@ -63,7 +63,8 @@ void operation_accesses(O& op, F& f) {
     f(op.out, true);
   } else if constexpr (std::is_same_v<T, DmaIndirect>) {
     f(op.index, false);
-  } else if constexpr (std::is_same_v<T, Dma> || std::is_same_v<T, Nop>) {
+  } else if constexpr (std::is_same_v<T, Dma> || std::is_same_v<T, Nop> ||
+                       std::is_same_v<T, LoadTable>) {
     // no on-chip operand in access-pattern form
   } else {
     f(op.in, false);

@@ -258,6 +258,12 @@ constexpr auto table(Of<Nop>) {
   return Table{"nop", "only waits and signals", std::tuple<>{}};
 }
 
+constexpr auto table(Of<LoadTable>) {
+  using S = LoadTable;
+  return Table{"load_table", "loads the table of a function before an activation needs it",
+               std::tuple{Member{"function", &S::function, Show::always}}};
+}
+
 // f(Of<S>) for every instruction struct, in the order of the variant.
 template <class F>
 constexpr void for_each_operation(F&& f) {

@@ -121,6 +121,9 @@ unsigned engines_of(const DmaIndirect&, bool) {
 unsigned engines_of(const Nop&, bool) {
   return every_engine;
 }
+unsigned engines_of(const LoadTable&, bool) {
+  return bit(Engine::scalar);
+}
 
 }  // namespace
 

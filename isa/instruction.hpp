@@ -273,6 +273,11 @@ struct DmaIndirect {
 
 // ---- Control.
 
+struct LoadTable {  // the table of a function, ahead of the activations that need it (they load it themselves otherwise)
+  Function function = Function::exp;
+  bool operator==(const LoadTable&) const = default;
+};
+
 struct Nop {  // only waits and signals
   bool operator==(const Nop&) const = default;
 };
@@ -282,7 +287,7 @@ using Operations =
     std::variant<LoadStationary, Multiply, TensorTensor, TensorScalar, ScalarTensorTensor, TensorReduce, TensorScan,
                  Copy, CopyPredicated, Memset, Reciprocal, Transpose32, Shuffle32, BatchNormStats,
                  BatchNormAggregate, Max8, FindIndex8, MatchReplace8, Activation, Iota, AffineSelect,
-                 PartitionReduce, LocalGather, Dma, DmaIndirect, Nop>;
+                 PartitionReduce, LocalGather, Dma, DmaIndirect, Nop, LoadTable>;
 using Operation = OneOf<Operations>;
 
 struct SemaphoreTag;

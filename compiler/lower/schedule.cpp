@@ -155,6 +155,9 @@ class Scheduler {
   }
 
   void append(std::uint32_t index, const Clock& needs) {
+    if (next_table_ < sequence_.tables.size() && sequence_.tables[next_table_].before == index) {
+      load_table(sequence_.tables[next_table_++]);
+    }
     TileInstruction& item = tiles_.instructions[index];
     isa::Instruction instruction = std::move(item.instruction);
     instruction.engine = sequence_.engines[index];
@@ -174,6 +177,16 @@ class Scheduler {
     instruction.waits = synchronizer_.append(stream, agent, needs);
     done_[index] = {agent, synchronizer_.count(agent)};
     program_.streams[static_cast<std::size_t>(stream)].push_back(std::move(instruction));
+  }
+
+  void load_table(const TableLoad& table) {
+    isa::Instruction load;
+    load.engine = isa::Engine::scalar;
+    load.source = tiles_.instructions[table.user].instruction.source;
+    load.operation = isa::LoadTable{table.function};
+    const int stream = stream_of(load.engine);
+    load.waits = synchronizer_.append(stream, stream, {});
+    program_.streams[static_cast<std::size_t>(stream)].push_back(std::move(load));
   }
 
   // The stream's rings in turn.
@@ -197,6 +210,7 @@ class Scheduler {
   std::vector<Joint> joints_;  // by node, those of instructions left out
   Synchronizer synchronizer_;
   isa::Program program_;
+  std::size_t next_table_ = 0;
   int next_load_ = 0;
   int next_store_ = 0;
 };

@@ -231,7 +231,7 @@ class Lister {
       if (start > now || !queue.any()) {
         return;
       }
-      const bool switches = engine == scalar_engine && switch_ticks(queue.oldest()) > 0;
+      const bool switches = engine == scalar_engine && loads_table(queue.oldest(), now);
       const std::pair<int, std::uint32_t> candidate{2 * switches + either, queue.oldest()};
       best = best ? std::min(*best, candidate) : candidate;
     });
@@ -239,9 +239,34 @@ class Lister {
     return best->second;
   }
 
-  [[nodiscard]] Time switch_ticks(std::uint32_t node) const {
+  // Whether Scalar would load a table at `now`: it has not had the time since it was last busy, nor before that.
+  [[nodiscard]] bool loads_table(std::uint32_t node, Time now) const {
     const std::optional<isa::Function> table = table_of(operation(node));
-    return table && table != table_ ? table_load : 0;
+    return table && table != table_ && idle_ < table_load &&
+           now < free_[scalar_engine] + table_load;
+  }
+
+  // When an operation can start on Scalar. Its table is loaded in the longest pause since the last table was used.
+  [[nodiscard]] Time table_ready(std::uint32_t node, const isa::Operation& run, Time now) {
+    const Time free = free_[scalar_engine];
+    const std::optional<isa::Function> table = table_of(run);
+    if (!table) {
+      if (now - free > idle_) {
+        idle_ = now - free;
+        after_idle_ = node;
+      }
+      return now;
+    }
+    if (table != table_) {
+      if (idle_ >= table_load) {
+        sequence_.tables.push_back({after_idle_, node, *table});
+      } else {
+        now = std::max(now, free + table_load);
+      }
+    }
+    table_ = table;
+    idle_ = 0;
+    return now;
   }
 
   void start(std::size_t engine, std::uint32_t node, Time now) {
@@ -262,9 +287,8 @@ class Lister {
       const std::optional<isa::Operation> executed =
           as_executed_on(operation(node), which, machine_);
       const isa::Operation& run = executed ? *executed : operation(node);
-      if (const std::optional<isa::Function> table = table_of(run)) {
-        now += table != table_ ? table_load : 0;
-        table_ = table;
+      if (engine == scalar_engine) {
+        now = table_ready(node, run, now);
       }
       const Duration duration = estimated(run, which, machine_);
       const Time end = now + duration.elements;
@@ -300,6 +324,8 @@ class Lister {
   Time transfers_free_ = 0;
   Time psum_free_ = 0;  // the port that Vector and Scalar share on v2
   std::optional<isa::Function> table_;
+  Time idle_ = 0;  // Scalar's longest pause since that was used
+  std::uint32_t after_idle_ = 0;
 };
 
 }  // namespace

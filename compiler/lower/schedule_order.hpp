@@ -13,9 +13,17 @@
 
 namespace systole::lower {
 
+// A function's table, loaded into Scalar while it would be idle.
+struct TableLoad {
+  std::uint32_t before = 0;  // instruction of Scalar's stream
+  std::uint32_t user = 0;    // the later one that needs the table
+  isa::Function function = isa::Function::exp;
+};
+
 struct Sequence {
   std::vector<std::uint32_t> order;  // nodes of the precedence graph, each after all that it needs
   std::vector<isa::Engine> engines;  // by instruction index: whose stream it goes into
+  std::vector<TableLoad> tables;     // in the order of the stream
   std::int64_t end = 0;              // estimated, in ticks
 };
 

@@ -518,6 +518,11 @@ void rules(Context& c, const DmaIndirect& op) {
 }
 
 void rules(Context&, const Nop&) {}
+void rules(Context& c, const LoadTable& op) {
+  if (op.function == Function::copy) {
+    c.report("copy needs no table");
+  }
+}
 
 // ---- All operands by the field table, then the rules above.
 

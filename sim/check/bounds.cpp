@@ -278,6 +278,7 @@ void sizes(const isa::DmaIndirect& op, Bounds& b) {
   b.equal(isa::elements(op.index), rows, "indices and rows differ");
 }
 void sizes(const isa::Nop&, Bounds&) {}
+void sizes(const isa::LoadTable&, Bounds&) {}
 
 void check_sizes(const isa::Operation& operation, Bounds& bounds) {
   visit([&bounds](const auto& op) { sizes(op, bounds); }, operation);

@@ -18,5 +18,6 @@ void execute_operation(const isa::Operation& operation, Context& context) {
 }
 
 void execute(const isa::Nop&, Context&) {}
+void execute(const isa::LoadTable&, Context&) {}
 
 }  // namespace systole::sim

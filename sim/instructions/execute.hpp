@@ -14,7 +14,7 @@
 
 namespace systole::sim {
 
-// Executes any operation; Nop does nothing.
+// Executes any operation; Nop and LoadTable do nothing.
 void execute_operation(const isa::Operation& operation, Context& context);
 
 void execute(const isa::LoadStationary& op, Context& context);
@@ -43,6 +43,7 @@ void execute(const isa::LocalGather& op, Context& context);
 void execute(const isa::Dma& op, Context& context);
 void execute(const isa::DmaIndirect& op, Context& context);
 void execute(const isa::Nop& op, Context& context);
+void execute(const isa::LoadTable& op, Context& context);
 
 // The rows of its table that an indirect transfer selects now, each once, in order. Indices out of range are left out.
 [[nodiscard]] std::vector<std::int64_t> selected_rows(const isa::DmaIndirect& op, Context& context);

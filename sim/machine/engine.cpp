@@ -19,6 +19,9 @@ bool is_control(const isa::Operation& operation) {
 
 // The function whose table an operation needs. A copy needs none.
 std::optional<isa::Function> table_of(const isa::Operation& operation) {
+  if (const auto* load = operation.get_if<isa::LoadTable>()) {
+    return load->function;
+  }
   const auto* activation = operation.get_if<isa::Activation>();
   if (activation == nullptr || activation->function == isa::Function::copy) {
     return std::nullopt;

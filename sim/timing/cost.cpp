@@ -138,6 +138,9 @@ std::int64_t cycles(const isa::DmaIndirect& op, const Timing& timing) {
 std::int64_t cycles(const isa::Nop&, const Timing&) {
   return 0;
 }
+std::int64_t cycles(const isa::LoadTable&, const Timing&) {
+  return 0;
+}
 
 std::int64_t operation_cycles(const isa::Operation& operation, const Timing& timing) {
   return visit([&timing](const auto& op) { return cycles(op, timing); }, operation);
@@ -288,7 +291,7 @@ std::int64_t stream_cycles(const isa::Operation& operation, isa::Engine engine,
 Cost cost_of(const isa::Operation& operation, isa::Engine engine, const isa::Machine& machine,
              const Timing& timing) {
   (void)machine;
-  if (is_transfer(operation) || operation.holds<isa::Nop>()) {
+  if (is_transfer(operation) || operation.holds<isa::Nop>() || operation.holds<isa::LoadTable>()) {
     return control_cost(operation, engine, timing);
   }
   if (engine == isa::Engine::tensor) {

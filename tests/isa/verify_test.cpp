@@ -121,6 +121,9 @@ TEST_CASE("the stream's engine executes the operation") {
       {"gpsimd", "tensor_tensor a=sbuf:f32[0+2]@0 b=sbuf:f32[0+2]@4 out=sbuf:f32[0+2]@8 op=power",
        ""},
       {"sync", "nop", ""},
+      {"scalar", "load_table function=exp", ""},
+      {"scalar", "load_table function=copy", "copy needs no table"},
+      {"vector", "load_table function=exp", "vector"},
   });
   check_cases({{"scalar", "copy in=sbuf:f32[0+128]@0(4:1) out=sbuf:f32[0+128]@64(4:1)", ""}},
               "trn2");

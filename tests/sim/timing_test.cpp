@@ -292,6 +292,37 @@ TEST_CASE("a change of the Scalar engine's function loads a table; a copy needs 
   CHECK(total({F::exp, F::log}) == 46 + 8 + 30);
 }
 
+TEST_CASE(
+    "a table that is loaded ahead costs an activation nothing, and one that is there costs its "
+    "load nothing") {
+  const isa::Machine machine = isa::read_machine("toy");
+  isa::Activation log;
+  log.in = sbuf(DType::f32, 8, 6, 256);
+  log.out = sbuf(DType::f32, 8, 6, 512);
+  log.function = isa::Function::log;
+  // Vector is busy for 100 cycles with what Scalar copies, which then goes on.
+  const auto total = [&](const std::vector<isa::LoadTable>& ahead) {
+    Builder b(machine);
+    const auto done = b.semaphore();
+    b.add(Engine::vector, copy(100, 0, 256), {}, done);
+    for (const isa::LoadTable& load : ahead) {
+      b.add(Engine::scalar, load);
+    }
+    isa::Activation copied = log;
+    copied.function = isa::Function::copy;
+    copied.out = sbuf(DType::f32, 8, 6, 640);
+    b.add(Engine::scalar, copied, {{done, 1}});
+    b.add(Engine::scalar, log);
+    return time(b).total.count();
+  };
+  const isa::LoadTable load{isa::Function::log};
+  const std::int64_t late = (100 + 10) + 5 + 8 + 30 + (6 + 10);  // 30: after the copy
+  CHECK(total({}) == late);
+  CHECK(total({load}) == late - 30);
+  CHECK(total({load, load}) == late - 30);
+  CHECK(total({load, {isa::Function::exp}}) == late);
+}
+
 TEST_CASE("a load hides behind a multiply: a pair takes the longer of the two") {
   const isa::Machine machine = isa::read_machine("toy");
   for (const int n : {1, 4, 16}) {

@@ -311,4 +311,81 @@ TEST_CASE("work for any engine goes to the less busy one") {
   CHECK(scalar.front().operation.holds<isa::Activation>());  // v2: no copy on Scalar
 }
 
+namespace {
+
+// On Scalar: exp, a copy of what `before_copy` makes, and the logarithm of that.
+struct Chain {
+  TileProgram program;
+  isa::Access row;
+
+  explicit Chain(bool waits) {
+    program.sources.add({"op", isa::SourceKind::operation});
+    isa::HbmTensor tensor;
+    tensor.name = "t";
+    tensor.shape = {16};
+    tensor.storage = {16};
+    tensor.order = {0};
+    program.tensors.add(tensor);
+    row.rank = 1;
+    row.dims[0] = {1, 16};
+    const BufferId loaded = buffer();
+    const BufferId copied = buffer();
+    isa::Activation exp{row, row};
+    exp.function = isa::Function::exp;
+    add(exp, isa::Engine::scalar, {buffer(), buffer()});
+    if (waits) {  // for two transfers
+      const BufferId first = buffer();
+      isa::Dma dma;
+      dma.source.space = isa::Space::hbm;
+      dma.source.tensor = isa::TensorId(0);
+      dma.source.rank = dma.destination.rank = 1;
+      dma.source.dims[0] = dma.destination.dims[0] = {1, 16, false};
+      dma.destination.space = isa::Space::sbuf;
+      add(dma, isa::Engine::sync, {first});
+      dma.source = dma.destination;
+      add(dma, isa::Engine::sync, {first, loaded});
+    }
+    add(isa::Activation{row, row}, isa::Engine::scalar, {loaded, copied});
+    isa::Activation log{row, row};
+    log.function = isa::Function::log;
+    add(log, isa::Engine::scalar, {copied, buffer()});
+  }
+
+  BufferId buffer() { return program.buffers.add({isa::Space::sbuf, 64, "b"}); }
+
+  void add(isa::Operation operation, isa::Engine engine, std::vector<BufferId> buffers) {
+    TileInstruction item;
+    item.instruction.engine = engine;
+    item.instruction.source = isa::SourceId(0);
+    item.instruction.operation = std::move(operation);
+    item.buffers = std::move(buffers);
+    program.instructions.push_back(std::move(item));
+  }
+
+  // Mnemonics of Scalar's stream: the functions, "load" for a table.
+  [[nodiscard]] std::string scalar() const {
+    const isa::Program result =
+        schedule(program, allocate(program, toy_machine(4)), toy_machine(4));
+    std::string out;
+    for (const isa::Instruction& i :
+         result.streams[static_cast<std::size_t>(isa::Engine::scalar)]) {
+      const auto* load = i.operation.get_if<isa::LoadTable>();
+      out += load != nullptr ? "load " : "";
+      const isa::Function function =
+          load != nullptr ? load->function : i.operation.get<isa::Activation>().function;
+      out += function == isa::Function::exp   ? "exp; "
+             : function == isa::Function::log ? "log; "
+                                              : "copy; ";
+    }
+    return out;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a function's table is loaded in a pause before the copies that precede the function") {
+  CHECK(Chain(true).scalar() == "exp; load log; copy; log; ");
+  CHECK(Chain(false).scalar() == "exp; copy; log; ");
+}
+
 }  // namespace systole::lower

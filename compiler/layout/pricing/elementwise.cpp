@@ -138,7 +138,7 @@ void broadcast(Work& work, const View& operand, const View& out, isa::DType dtyp
     work.multiply(dtype == isa::DType::f32, 1, operand.free);
     work.stationary(1, std::min<std::int64_t>(out.partitions, machine.array_columns));
     work.elementwise(Feature::vector_element, 1, operand.free);
-    work.add(Feature::handover, 2);
+    work.add(Feature::handover, 3);  // array, eviction, consumer
     return;
   }
   work.rows(static_cast<double>(out.partitions * operand.free * operand.bytes),
@@ -250,7 +250,7 @@ void reduce_across(Work& work, const NodeViews& node) {
     work.stationary(passes * tiles, std::min<std::int64_t>(out.partitions, machine.array_columns));
     work.elementwise(Feature::vector_element, 1, out.per_partition(), machine.moving_max);
   }
-  work.add(Feature::handover, 1);
+  work.add(Feature::handover, 2);  // array, eviction
 }
 
 }  // namespace

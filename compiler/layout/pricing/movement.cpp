@@ -15,6 +15,44 @@ double bytes_of(const View& view) {
   return static_cast<double>(view.elements() * view.bytes);
 }
 
+// One side of a move. In HBM one partition's elements follow the other's, so that all axes may go on.
+struct Side {
+  const Layout& layout;
+  const graph::Shape& shape;
+  bool hbm = false;
+};
+
+// Axes that move bytes, by their place from the last axis (operands of a lower rank are aligned there).
+std::vector<int> moving_axes(const Side& side) {
+  std::vector<int> axes;
+  for (std::size_t i = side.hbm ? 0 : at(side.layout.split); i < side.layout.order.size(); ++i) {
+    const int axis = side.layout.order[i];
+    if (side.shape[at(axis)] != 1) {
+      axes.push_back(static_cast<int>(side.shape.size()) - axis);
+    }
+  }
+  return axes;
+}
+
+// Elements that stay neighbours: along the innermost axes that both sides have in the same order, up to and including the
+// first along which one of them is longer.
+std::int64_t common_run(const Side& from, const Side& to) {
+  const std::vector<int> a = moving_axes(from);
+  const std::vector<int> b = moving_axes(to);
+  std::int64_t run = 1;
+  for (std::size_t i = 1; i <= std::min(a.size(), b.size()) && a[a.size() - i] == b[b.size() - i];
+       ++i) {
+    const auto back = at(a[a.size() - i]);
+    const std::int64_t before = from.shape[from.shape.size() - back];
+    const std::int64_t after = to.shape[to.shape.size() - back];
+    run *= std::min(before, after);
+    if (before != after) {
+      break;
+    }
+  }
+  return run;
+}
+
 }  // namespace
 
 // Both sides row-major: out to HBM and back, in rows that neither side breaks.
@@ -48,20 +86,9 @@ void price_resize(Work& work, const NodeViews& node) {
       work.elementwise(Feature::vector_element, 1, moved.per_partition());
       continue;
     }
-    // Free axes from the innermost outwards, up to and including the first that changes, are one
-    // run.
-    const graph::Shape& from = *node.site.shapes[i];
-    const graph::Shape& to = *node.site.shapes[last];
-    const std::size_t skipped = to.size() - from.size();
-    std::int64_t run = 1;
-    for (std::size_t k = layout.order.size(); k-- > at(layout.split);) {
-      const std::size_t axis = at(layout.order[k]);
-      const std::int64_t before = axis < skipped ? 1 : from[axis - skipped];
-      run *= std::min(before, to[axis]);
-      if (before != to[axis]) {
-        break;
-      }
-    }
+    const std::int64_t run =
+        common_run({node.configuration.inputs[i], *node.site.shapes[i], in.hbm},
+                   {layout, *node.site.shapes[last], out.hbm});
     work.rows(bytes_of(moved), static_cast<double>(run * moved.bytes), moved.partitions);
     by_dma = true;
   }
@@ -100,27 +127,6 @@ void price_scatter(Work& work, const NodeViews& node) {
 }
 
 namespace {
-
-// Elements that stay neighbours: the innermost free axes that both layouts have in the same order.
-std::int64_t common_run(const Layout& from, const Layout& to, const graph::Shape& shape) {
-  const auto moving_free = [&shape](const Layout& layout) {
-    std::vector<int> axes;
-    for (std::size_t i = at(layout.split); i < layout.order.size(); ++i) {
-      if (shape[at(layout.order[i])] != 1) {
-        axes.push_back(layout.order[i]);
-      }
-    }
-    return axes;
-  };
-  const std::vector<int> a = moving_free(from);
-  const std::vector<int> b = moving_free(to);
-  std::int64_t run = 1;
-  for (std::size_t i = 1; i <= std::min(a.size(), b.size()) && a[a.size() - i] == b[b.size() - i];
-       ++i) {
-    run *= shape[at(a[a.size() - i])];
-  }
-  return run;
-}
 
 // Spread over the DMA engines by the partitions of the side written, or read if that is HBM. Many
 // short rows into few partitions would queue at one engine: lowering puts them in order in HBM
@@ -206,12 +212,12 @@ Features conversion_features(Mechanism mechanism, const graph::Shape& shape, isa
   }
   if (mechanism == Mechanism::reorder) {
     const std::size_t kept = *kept_partition_axes(from, to, shape, machine.partitions);
-    convert_inside(work, source, result, common_run(from, to, shape),
+    convert_inside(work, source, result, common_run({from, shape}, {to, shape}),
                    leading(from, shape, kept) * leading(to, shape, kept));
   } else if (mechanism == Mechanism::array_transpose) {
     convert_by_array(work, source, result, dtype == isa::DType::f32);
   } else if (mechanism == Mechanism::dma) {
-    convert_by_dma(work, source, result, common_run(from, to, shape));
+    convert_by_dma(work, source, result, common_run({from, shape}, {to, shape}));
   }
   return work.features();
 }

@@ -260,6 +260,7 @@ TEST_CASE("a reduction over the partitions is a product with ones") {
       w.features(y, DType::bf16, {{lay("(0|1)")}, lay("(0|)"), Mechanism::ones_matmul});
   CHECK(count(across, Feature::column) == 3 * 64);
   CHECK(count(across, Feature::stationary_column) == 3 * 100);
+  CHECK(count(across, Feature::handover) == 3);  // as any product: array, eviction, consumer
   const Features inside =
       w.features(y, DType::bf16, {{lay("(1|0)")}, lay("(0|)"), Mechanism::standard});
   CHECK(count(inside, Feature::vector_element) == 300 / 2);  // two-byte sums go in pairs
@@ -355,6 +356,44 @@ TEST_CASE("relabellings of inputs and outputs are in HBM with them") {
   // What something inside reads as well stays inside.
   graph::add_node(g, "more", graph::Map{.function = graph::MapFunction::relu}, {s});
   CHECK(standings(g)[e].boundary == Boundary::inside);
+}
+
+TEST_CASE(
+    "a row that was computed into one partition is repeated by a product: three waits before the "
+    "map's own") {
+  Inner w;
+  const TensorId a = w.source({100, 64}, DType::bf16);
+  const TensorId row = w.source({1, 64}, DType::bf16);
+  const TensorId y =
+      graph::add_node(w.g, "sum", graph::Map{.function = graph::MapFunction::add}, {a, row});
+  graph::add_node(w.g, "other", graph::Map{.function = graph::MapFunction::relu}, {a});
+  graph::add_node(w.g, "more", graph::Map{.function = graph::MapFunction::relu}, {row});
+  const auto waits = [&](const char* layout) {
+    return count(w.features(y, DType::bf16,
+                            {{lay("(0|1)"), lay(layout)}, lay("(0|1)"), Mechanism::standard}),
+                 Feature::handover);
+  };
+  CHECK(waits("(0|1)") == 4);
+}
+
+TEST_CASE("what is cut from a tensor moves in rows that both sides keep together") {
+  const auto rows = [](const Shape& from, std::vector<std::int64_t> begin, const Shape& to,
+                       const char* in, const char* out) {
+    Inner w;
+    const TensorId x = graph::add_input(w.g, "x", ElementType::f32, from);  // in HBM, row-major
+    const std::vector<std::int64_t> step(from.size(), 1);
+    const TensorId y = graph::add_slice(w.g, "cut", x, begin, step, to);
+    graph::add_node(w.g, "use", graph::Map{.function = graph::MapFunction::relu}, {y});
+    return count(w.features(y, DType::f32, {{lay(in)}, lay(out), Mechanism::standard}),
+                 Feature::short_row);
+  };
+  // One whole row of three: the axis of extent 1 lies nowhere, wherever the layout names it.
+  CHECK(rows({3, 64}, {1, 0}, {1, 64}, "(0|1)", "(|1 0)") == 1);
+  CHECK(rows({3, 64}, {1, 0}, {1, 64}, "(0|1)", "(|0 1)") == 1);
+  CHECK(rows({3, 64}, {1, 0}, {1, 64}, "(0|1)", "(1|0)") == 64 / 8);  // single elements, 8 engines
+  CHECK(rows({64, 3}, {0, 1}, {64, 1}, "(0|1)", "(|0 1)") == 64);     // far apart in HBM
+  CHECK(rows({2, 8, 64}, {0, 2, 0}, {2, 4, 64}, "(0|1 2)", "(|0 1 2)") == 2);
+  CHECK(rows({2, 8, 64}, {0, 2, 0}, {2, 4, 64}, "(0|1 2)", "(|1 0 2)") == 2 * 4);
 }
 
 TEST_CASE("slices of one tensor share the wait for their transfers") {

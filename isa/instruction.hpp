@@ -252,7 +252,7 @@ struct Dma {  // destination = source, converted if the types differ
   DmaAccess source;
   DmaAccess destination;
   std::uint8_t ring = 0;
-  bool transpose = false;   // uses the transposing path (machine.dma_transpose); the pattern still says what moves
+  bool transpose = false;   // uses the transposing path (isa/transposition.hpp); the pattern still says what moves
   bool accumulate = false;  // destination += source (fp32 inside; half rate)
   bool operator==(const Dma&) const = default;
 };

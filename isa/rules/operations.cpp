@@ -8,6 +8,7 @@
 #include "isa/fields.hpp"
 #include "isa/names.hpp"
 #include "isa/rules/context.hpp"
+#include "isa/transposition.hpp"
 
 namespace systole::isa::rules {
 namespace {
@@ -476,6 +477,13 @@ void rules(Context& c, const Dma& op) {
   }
   if (op.transpose && op.accumulate) {
     c.report("a transfer transposes or accumulates, not both");
+  }
+  if (op.transpose && op.destination.space != Space::sbuf) {
+    c.report("a transposing transfer ends in sbuf, not in {}", enum_name(op.destination.space));
+  } else if (op.transpose && !transposition_of(op.source, op.destination)) {
+    c.report(
+        "the patterns are no transposition: neighbours at the source must become neighbouring "
+        "partitions, and neighbours at the destination come from other partitions or from hbm");
   }
 }
 

@@ -45,7 +45,8 @@ Dma::Rates Dma::rates_of(const TransferShape& shape) const {
     alone = std::max(alone, timing_.dma_row_ns * jumps);
     rates.ring = ticks(timing_.dma_ring_row_ns * jumps);
   }
-  if (timing_.short_row_bytes_per_ns > 0 && shape.descriptor_bytes < timing_.short_row_bytes) {
+  if (shape.pays_row_floor && timing_.short_row_bytes_per_ns > 0 &&
+      shape.descriptor_bytes < timing_.short_row_bytes) {
     // Programs of that kind are bound by something that does not depend on the mix of rows: it replaces the floors.
     alone = bytes * machine_.dma_engines / timing_.short_row_bytes_per_ns;
     rates.ring = 0;

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <utility>
 
+#include "isa/base/error.hpp"
 #include "isa/jumps.hpp"
+#include "isa/transposition.hpp"
 
 namespace systole::sim {
 namespace {
@@ -165,19 +168,22 @@ TransferShape shape_of(const isa::Dma& dma, const isa::Machine& machine, const T
   shape.hbm_read =
       (from_hbm ? source_bytes : 0) + (dma.accumulate && to_hbm ? destination_bytes : 0);
   shape.hbm_written = to_hbm ? destination_bytes : 0;
-  std::vector<std::int64_t> weights = weights_of(dma.source, dma.destination, machine);
   if (dma.transpose) {
-    const std::int64_t block = 2048;  // granule of service; the path has its own blocks
-    shape.descriptor_bytes = std::min(block, std::max<std::int64_t>(shape.bytes, 1));
-    shape.descriptors = (shape.bytes + block - 1) / block;
-    shape.rate_fraction = from_hbm || to_hbm ? timing.dma_transpose_hbm : timing.dma_transpose_sbuf;
+    // All engines write every block together, one of its rows each, filled or not.
+    const std::optional<isa::Transposition> turned =
+        isa::transposition_of(dma.source, dma.destination);
+    check(turned.has_value(), "the verifier lets transpositions through only");
+    const std::int64_t blocks = isa::blocks_of(*turned, machine);
+    shape.descriptor_bytes = std::int64_t{machine.partitions} * isa::size_of(dma.destination.dtype);
+    shape.descriptors = blocks * machine.dma_engines;
+    shape.share.assign(static_cast<std::size_t>(machine.dma_engines), blocks);
+    shape.rate_fraction = from_hbm ? timing.dma_transpose_hbm : timing.dma_transpose_sbuf;
     shape.pays_row_floor = false;
-    shape.share = split(shape.descriptors, std::move(weights));
   } else {
     const std::int64_t hbm_run =
         std::max(from_hbm ? run_bytes(dma.source) : 0, to_hbm ? run_bytes(dma.destination) : 0);
     cut(shape, isa::rows(dma.source, dma.destination), hbm_run, from_hbm && to_hbm,
-        std::move(weights), timing);
+        weights_of(dma.source, dma.destination, machine), timing);
     shape.jumping = static_cast<double>(isa::double_jumps(dma.source, dma.destination)) /
                     static_cast<double>(std::max<std::int64_t>(shape.descriptors, 1));
   }

@@ -2,7 +2,7 @@
 //
 // A descriptor is a run that is contiguous on both sides. Rows that follow each other in HBM share one, up to a size and a
 // number of rows of the timing file; the last row in it may go on in the next one. A transfer to or from SBUF is spread by
-// partition: an engine serves partitions / engines neighbouring partitions; a transfer within HBM is spread evenly.
+// partition: an engine serves partitions / engines neighbouring partitions; a transfer within HBM is spread evenly. A transposing one goes in blocks that all engines write together.
 #pragma once
 
 #include <cstdint>

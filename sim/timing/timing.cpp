@@ -121,7 +121,7 @@ constexpr auto dma_fields() {
       Field{"dma_merge_rows", &Timing::dma_merge_rows, "", 1, 65536, required,
             "and up to this number of them"},
       Field{"dma_transpose_hbm", &Timing::dma_transpose_hbm, "", 0.0001, 1, required,
-            "transposing path from or to HBM, fraction of the engine rate"},
+            "transposing path from HBM, fraction of the engine rate"},
       Field{"dma_transpose_sbuf", &Timing::dma_transpose_sbuf, "", 0.0001, 1, required,
             "the same, SBUF to SBUF"},
       Field{"dma_accumulate", &Timing::dma_accumulate, "", 0.0001, 1, required,

@@ -558,6 +558,22 @@ TEST_CASE("transfers agree on counts, stay in range and respect roles") {
        "dma source=sbuf:bf16[0]@0(64:p1,128:1) destination=sbuf:bf16[0]@1024(64:1,128:p1) ring=0 "
        "transpose=true accumulate=true",
        "transposes or accumulates, not both"},
+      {"sync",
+       "dma source=hbm:bf16[t0]@0(64:128,128:1) destination=sbuf:bf16[0]@0(64:1,128:p1) ring=0 "
+       "transpose=true",
+       ""},
+      {"sync",  // rows as they are
+       "dma source=hbm:bf16[t0]@0(64:128,128:1) destination=sbuf:bf16[0]@0(64:p1,128:1) ring=0 "
+       "transpose=true",
+       "the patterns are no transposition"},
+      {"sync",  // inside one partition
+       "dma source=sbuf:bf16[0]@0(8:8,8:1) destination=sbuf:bf16[0]@1024(8:1,8:p1) ring=0 "
+       "transpose=true",
+       "the patterns are no transposition"},
+      {"sync",
+       "dma source=sbuf:bf16[0]@0(8:p1,4:1) destination=hbm:bf16[t0]@0(8:1,4:8) ring=0 "
+       "transpose=true",
+       "a transposing transfer ends in sbuf, not in hbm", 2},
   });
 }
 

@@ -438,6 +438,34 @@ TEST_CASE("long rows run at the engine's rate") {
   CHECK(time(b).total == Ticks(2 + 40 + 1 + 4 * 128 + 10));
 }
 
+TEST_CASE("a transposing transfer goes in blocks that all engines write together") {
+  const isa::Machine machine = isa::read_machine("trn2");
+  const Timing timing = read_timing("trn2");
+  isa::Dma dma;
+  dma.transpose = true;
+  dma.source = isa::DmaAccess{Space::sbuf, DType::bf16, 2, 0, {}, 0, {}};
+  dma.destination = isa::DmaAccess{Space::sbuf, DType::bf16, 2, 0, {}, 4096, {}};
+  const auto shape = [&](std::int32_t columns, std::int32_t rows, Space from) {
+    dma.source.space = from;
+    dma.source.dims = {isa::DmaDim{1, columns, false},
+                       isa::DmaDim{from == Space::hbm ? 200 : 1, rows, from == Space::sbuf}};
+    dma.destination.dims = {isa::DmaDim{1, columns, true}, isa::DmaDim{1, rows, false}};
+    return shape_of(dma, machine, timing);
+  };
+  const auto ns = [&](const TransferShape& s) {
+    return static_cast<double>(s.share[0] * s.descriptor_bytes) /
+           (timing.dma_engine_bytes_per_ns * s.rate_fraction);
+  };
+  // 32 KiB: eight blocks of 128 x 16; every engine writes 2 KiB at 90 or 50 % of 23 bytes per ns.
+  CHECK(shape(128, 128, Space::hbm).share == std::vector<std::int64_t>(16, 8));
+  CHECK(ns(shape(128, 128, Space::hbm)) == doctest::Approx(98.9).epsilon(0.01));
+  CHECK(ns(shape(128, 128, Space::sbuf)) == doctest::Approx(178).epsilon(0.01));
+  // Half of the partitions, or one row more than blocks have: no faster, and slower by one block.
+  CHECK(ns(shape(64, 128, Space::hbm)) == ns(shape(128, 128, Space::hbm)));
+  CHECK(ns(shape(64, 17, Space::hbm)) == 2 * ns(shape(64, 16, Space::hbm)));
+  CHECK(shape(64, 17, Space::hbm).bytes == 64 * 17 * 2);
+}
+
 TEST_CASE("two rings share an engine; together they pay the engine's floor, not the ring's") {
   const isa::Machine machine = isa::read_machine("toy");
   const auto total = [&](std::uint8_t second_ring) {

@@ -32,7 +32,8 @@
 //   ScatterND      data and output in identity order with P = the first r axes (r = index depth), updates in identity order with
 //                  P = its leading index axes, indices (all but last|last).                                dma
 //   Convert        anything to anything: reorder if P is the same group; array_transpose if P(from) and P(to) are
-//                  disjoint; dma always.
+//                  disjoint; dma always; dma_transpose, of 2-byte types, if the machine has it, the innermost free axis becomes
+//                  the innermost partition axis, and that the innermost free one.
 //
 // Axes of extent 1 do not count anywhere: "one k label" is one of those that move bytes, and none if no k label does; a
 // Slice, Concat or Pad compares layouts on the axes that move bytes on both sides.

@@ -47,6 +47,10 @@ constexpr auto fields() {
             "per wait of one engine for another"},
       Field{"follower", &C::follower, cycles, 0, 1e9, required, "per map in its producer's kernel"},
       Field{"table", &C::table, cycles, 0, 1e9, required, "per function of the scalar engine"},
+      Field{"transpose_hbm_byte", &C::transpose_hbm_byte, cycles, 0, 1e9, yaml::optional,
+            "per byte of blocks transposed by DMA from HBM, of one DMA engine; 0 = never"},
+      Field{"transpose_sbuf_byte", &C::transpose_sbuf_byte, cycles, 0, 1e9, yaml::optional,
+            "the same from SBUF"},
       Field{"column_min", &C::column_min, "columns", 0, 1e6, required,
             "least columns of an instruction"},
       Field{"long_row", &C::long_row, "bytes", 1, 1e9, required,
@@ -84,6 +88,8 @@ constexpr std::array<FeatureEntry, feature_count> feature_entries{{
     {"handover", &CostModel::handover, Worker::nobody},
     {"follower", &CostModel::follower, Worker::nobody},
     {"table", &CostModel::table, Worker::scalar},
+    {"transpose_hbm_byte", &CostModel::transpose_hbm_byte, Worker::dma},
+    {"transpose_sbuf_byte", &CostModel::transpose_sbuf_byte, Worker::dma},
 }};
 
 const FeatureEntry& entry(Feature feature) {

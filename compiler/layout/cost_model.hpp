@@ -50,6 +50,8 @@ struct CostModel {
   double handover = 0;
   double follower = 0;
   double table = 0;
+  double transpose_hbm_byte = 0;  // these two 0: no such conversions
+  double transpose_sbuf_byte = 0;
 
   double column_min = 64;        // columns that an instruction takes at least
   double long_row = 2048;        // bytes from which a row costs its bytes

@@ -78,6 +78,8 @@ std::string_view name_of(Mechanism mechanism) {
       return "reorder";
     case Mechanism::array_transpose:
       return "array_transpose";
+    case Mechanism::dma_transpose:
+      return "dma_transpose";
   }
   return "?";
 }
@@ -109,6 +111,13 @@ std::vector<std::string> verify(const LaidGraph& laid, const isa::Machine& machi
       faults.push_back("node " + node.name + " (" + std::string(graph::name_of(node.op)) +
                        "): cannot be computed as " + describe(configuration));
     }
+    const isa::DType type = laid.storage[node.output];
+    if (laid.mechanisms[id] == Mechanism::dma_transpose &&
+        (isa::size_of(type) != 2 || laid.storage[node.inputs[0]] != type)) {
+      faults.push_back("node " + node.name + ": DMA transposes one type of 2 bytes, not " +
+                       std::string(isa::name_of(laid.storage[node.inputs[0]])) + " to " +
+                       std::string(isa::name_of(type)));
+    }
     if (laid.predicted[id].total < 0) {
       faults.push_back("node " + node.name + ": negative prediction");
     }
@@ -119,6 +128,7 @@ std::vector<std::string> verify(const LaidGraph& laid, const isa::Machine& machi
 std::vector<std::string> verify(const LaidGraph& laid) {
   isa::Machine any;
   any.row_tile_min = 1;
+  any.dma_transpose = true;
   return verify(laid, any);
 }
 

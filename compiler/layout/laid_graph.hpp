@@ -23,6 +23,7 @@ enum class Mechanism : std::uint8_t {
   dma,              // movement or conversion by DMA descriptors
   reorder,          // conversion inside each partition (vector/scalar copy with a permuted pattern)
   array_transpose,  // conversion through the tensor engine and PSUM
+  dma_transpose,    // conversion on the DMA engines' transposing path
 };
 [[nodiscard]] std::string_view name_of(Mechanism mechanism);
 

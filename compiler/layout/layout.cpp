@@ -12,6 +12,24 @@ std::size_t at(int axis) {
   return static_cast<std::size_t>(axis);
 }
 
+// Long free axes, in order.
+std::vector<int> free_axes(const Layout& layout, const graph::Shape& shape) {
+  std::vector<int> out(layout.order.begin() + layout.split, layout.order.end());
+  std::erase_if(out, [&shape](int axis) { return shape[at(axis)] == 1; });
+  return out;
+}
+
+// Extent of the last axes that both lists have in common.
+std::int64_t common_end(const std::vector<int>& a, const std::vector<int>& b,
+                        const graph::Shape& shape) {
+  const auto differ = std::mismatch(a.rbegin(), a.rend(), b.rbegin(), b.rend());
+  std::int64_t extent = 1;
+  for (auto axis = a.rbegin(); axis != differ.first; ++axis) {
+    extent *= shape[at(*axis)];
+  }
+  return extent;
+}
+
 // What one step along a digit of the row-major linear index does to the place of an element.
 struct Digit {
   std::int64_t extent = 1;
@@ -204,6 +222,21 @@ std::optional<std::size_t> kept_partition_axes(const Layout& a, const Layout& b,
     extent *= shape[static_cast<std::size_t>(x[x.size() - 1 - i])];
   }
   return extent % partitions == 0 ? std::optional(shared) : std::nullopt;
+}
+
+std::optional<isa::Transposition> transposition_of(const Layout& from, const Layout& to,
+                                                   const graph::Shape& shape) {
+  if (from.padding != 0 || to.padding != 0) {
+    return std::nullopt;
+  }
+  isa::Transposition out;
+  out.columns = common_end(free_axes(from, shape), partition_axes(to, shape), shape);
+  out.rows = common_end(free_axes(to, shape), partition_axes(from, shape), shape);
+  if (out.columns == 1 || out.rows == 1) {
+    return std::nullopt;
+  }
+  out.repeats = graph::elements(shape) / (out.columns * out.rows);
+  return out;
 }
 
 Place place(const Layout& layout, const graph::Shape& shape,

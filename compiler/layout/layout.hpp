@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "compiler/graph/graph.hpp"
+#include "isa/transposition.hpp"
 
 namespace systole::layout {
 
@@ -48,6 +49,11 @@ struct Layout {
 // share. Either all of them, or those make up whole blocks, so that the axes before them choose between blocks only.
 [[nodiscard]] std::optional<std::size_t> kept_partition_axes(const Layout& a, const Layout& b,
                                                              const graph::Shape& shape, int partitions);
+
+// If the DMA engines' transposing path turns one into the other: what it consists of, whole (isa/transposition.hpp). The
+// innermost free axis becomes the innermost partition axis, and that the innermost free one.
+[[nodiscard]] std::optional<isa::Transposition> transposition_of(const Layout& from, const Layout& to,
+                                                                 const graph::Shape& shape);
 
 struct Place {
   std::int64_t partition = 0;  // linear index over the partition axes

@@ -25,8 +25,10 @@ enum class Feature : std::uint8_t {
   handover,           // one engine waiting for another's first result
   follower,           // maps that can run in the kernel of their operand's producer
   table,              // functions of the scalar engine, which loads a table for each
+  transpose_hbm_byte,   // bytes of the blocks that DMA transposes on the way from HBM, per DMA engine
+  transpose_sbuf_byte,  // ... from SBUF
 };
-inline constexpr std::size_t feature_count = 15;
+inline constexpr std::size_t feature_count = 17;
 [[nodiscard]] std::string_view name_of(Feature feature);
 
 using Features = std::array<double, feature_count>;

@@ -360,7 +360,9 @@ Tile Builder::gather(graph::TensorId tensor, const Walk& walk, const ReadOptions
 }
 
 void Builder::load(const Tile& tile, graph::TensorId tensor, const Walk& walk) {
-  state_->emit_dma(state_->transfer(tensor, walk, tile, true));
+  Transfer transfer = state_->transfer(tensor, walk, tile, true);
+  transfer.transpose = walk.transpose;
+  state_->emit_dma(transfer);
 }
 
 void Builder::scatter(const Tile& tile, graph::TensorId tensor, const Walk& walk) {

@@ -128,6 +128,7 @@ class Builder {
     std::vector<std::int64_t> begin;  // per logical axis
     std::vector<Step> partitions;
     std::vector<Step> free;
+    bool transpose = false;  // load, and move by its source: on the DMA engines' transposing path, what it can do
   };
   [[nodiscard]] Tile gather(graph::TensorId tensor, const Walk& walk, const ReadOptions& options,
                             int partition = 0);

@@ -27,6 +27,7 @@ void Builder::move(graph::TensorId from, const Walk& source, graph::TensorId to,
       end.elements += walk.begin[axis] * view.axes[axis].elements;
     }
   };
+  transfer.transpose = source.transpose;
   start(transfer.source, from_view, source);
   start(transfer.destination, to_view, destination);
   const auto motion = [](const View& view, const Step& step) {

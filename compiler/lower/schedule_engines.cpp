@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "isa/transposition.hpp"
+
 namespace systole::lower {
 namespace {
 
@@ -100,6 +102,15 @@ std::int64_t descriptors(const isa::Dma& dma, std::int64_t bytes) {
   return merged > row ? bytes / merged + 1 : rows;
 }
 
+// In blocks, at nine tenths of the rate from HBM and at half of it from SBUF.
+std::int64_t transposing_ticks(const isa::Dma& dma, const isa::Machine& machine) {
+  const auto turned = isa::transposition_of(dma.source, dma.destination);
+  const std::int64_t bytes = isa::blocks_of(turned.value(), machine) * machine.partitions *
+                             machine.dma_engines * isa::size_of(dma.destination.dtype);
+  const std::int64_t tenths = dma.source.space == isa::Space::hbm ? 9 : 5;
+  return bytes * 10 * 1000 / (tenths * dma_bytes_per_ktick);
+}
+
 bool floats(const isa::Access& in, const isa::Access& out) {
   return isa::is_float(in.dtype) && isa::is_float(out.dtype);
 }
@@ -142,6 +153,9 @@ Duration estimated(const isa::Operation& operation, isa::Engine engine,
                    const isa::Machine& machine) {
   const auto transfer = [](std::int64_t ticks) { return Duration{ticks, ticks}; };
   if (const auto* dma = operation.get_if<isa::Dma>()) {
+    if (dma->transpose) {
+      return transfer(transposing_ticks(*dma, machine));
+    }
     const std::int64_t bytes =
         isa::elements(dma->destination) * isa::size_of(dma->destination.dtype);
     return transfer(

@@ -115,7 +115,8 @@ class Finder {
                                  (std::holds_alternative<graph::Reduce>(op) && vector_work &&
                                   mechanism == layout::Mechanism::standard) ||
                                  (std::holds_alternative<graph::Convert>(op) &&
-                                  mechanism == layout::Mechanism::array_transpose));
+                                  (mechanism == layout::Mechanism::array_transpose ||
+                                   mechanism == layout::Mechanism::dma_transpose)));
   }
 
   // Adds the node, and behind it all that reads or makes values that would go through HBM. False: not possible; then

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "isa/base/error.hpp"
+#include "isa/transposition.hpp"
 
 namespace systole::lower {
 namespace {
@@ -87,6 +88,8 @@ class Planner {
     out.dma.source = side(transfer.source, source, out.buffers);
     out.dma.destination = side(transfer.destination, destination, out.buffers);
     out.dma.accumulate = transfer.accumulate;
+    out.dma.transpose = transfer.transpose &&
+                        isa::transposition_of(out.dma.source, out.dma.destination).has_value();
     f_(std::move(out));
   }
 

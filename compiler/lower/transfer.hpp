@@ -44,6 +44,7 @@ struct Transfer {
   End destination;
   std::vector<TransferStep> steps;
   bool accumulate = false;
+  bool transpose = false;  // on the transposing path, what it can do
 };
 
 struct PlannedDma {

@@ -221,6 +221,13 @@ Data data_of(const std::vector<Sample>& samples) {
   return data;
 }
 
+bool counted(const Data& data, std::size_t feature) {
+  return std::ranges::any_of(data.rows, [feature](const Row& row) {
+    return std::ranges::any_of(row.parts,
+                               [feature](const Part& part) { return part.features[feature] > 0; });
+  });
+}
+
 double quantile(std::vector<double> values, double share) {
   std::sort(values.begin(), values.end());
   return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
@@ -249,6 +256,13 @@ Fit fit(const std::vector<Sample>& samples, const layout::CostModel& start) {
   }
   for (const std::vector<double>& values : seen) {
     out.intervals.push_back({quantile(values, 0.025), quantile(values, 0.975)});
+  }
+  for (std::size_t i = 0; i < feature_count; ++i) {  // what neither file nor machine has
+    const auto feature = static_cast<Feature>(i);
+    if (layout::coefficient(start, feature) == 0 && !counted(data, i)) {
+      layout::set_coefficient(out.model, feature, 0);
+      out.intervals[i] = {};
+    }
   }
   return out;
 }

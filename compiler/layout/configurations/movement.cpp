@@ -63,7 +63,7 @@ std::vector<Rule> rules(const graph::ScatterND&, const Site& site) {
   return {rule};
 }
 
-std::vector<Rule> rules(const graph::Convert&, const Site&) {
+std::vector<Rule> rules(const graph::Convert&, const Site& site) {
   Rule reorder;
   reorder.mechanism = Mechanism::reorder;
   reorder.operands.resize(2);
@@ -74,7 +74,13 @@ std::vector<Rule> rules(const graph::Convert&, const Site&) {
   Rule dma = reorder;
   dma.mechanism = Mechanism::dma;
   dma.links.clear();
-  return {reorder, transpose, dma};
+  if (!site.machine->dma_transpose) {
+    return {reorder, transpose, dma};
+  }
+  Rule turning = reorder;
+  turning.mechanism = Mechanism::dma_transpose;
+  turning.links[0].kind = Link::Kind::turned_by_dma;
+  return {reorder, transpose, dma, turning};
 }
 
 }  // namespace systole::layout

@@ -201,6 +201,9 @@ bool holds(const Link& link, const Operand& a, const Operand& b, const Site& sit
           .has_value();
     case Link::Kind::disjoint_partition:
       return std::ranges::none_of(fa.partition, [&](int i) { return has(fb.partition, i); });
+    case Link::Kind::turned_by_dma:
+      return transposition_of(a.layout, b.layout, *site.shapes[static_cast<std::size_t>(link.b)])
+          .has_value();
     case Link::Kind::same_free_order:
       return agree({{}, fa.free, mask_of(fa.free)}, {{}, fb.free, mask_of(fb.free)});
     case Link::Kind::relabelled: {
@@ -234,6 +237,7 @@ std::vector<Operand> across(const Link& link, const Rule& rule, const Operand& f
       offer(form_with(from.form.partition, site, to));
       break;
     case Link::Kind::disjoint_partition:
+    case Link::Kind::turned_by_dma:
       break;
     case Link::Kind::same_free_order: {
       const Form order = induced({{}, from.form.free, mask_of(from.form.free)}, shape, own);

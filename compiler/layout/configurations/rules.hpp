@@ -43,6 +43,7 @@ struct Link {
     same_partition,      // the same list of iterators on the partitions
     kept_partition,      // one tensor under two layouts: every element in the same partition
     disjoint_partition,  // no iterator on the partitions of both
+    turned_by_dma,       // one tensor under two layouts: the DMA engines' transposing path goes from one to the other
     same_free_order,     // iterators free in both: same order
     relabelled,          // the same bytes through the reshape
   };

@@ -184,6 +184,21 @@ void convert_by_array(Work& work, const View& from, const View& to, bool fp32) {
   work.result(to);
 }
 
+// Blocks that all DMA engines write together, straight from where the tensor lies. In SBUF, the maker is waited for before
+// and the transfer after.
+void convert_by_turning_dma(Work& work, const View& from, const View& to,
+                            const isa::Transposition& turned) {
+  const isa::Machine& machine = work.machine();
+  const std::int64_t bytes = isa::blocks_of(turned, machine) * machine.partitions * from.bytes;
+  work.add(from.hbm ? Feature::transpose_hbm_byte : Feature::transpose_sbuf_byte,
+           static_cast<double>(bytes));
+  work.add(Feature::transfer, 1);
+  if (!from.hbm) {
+    work.add(Feature::handover, 2);
+  }
+  work.result(to);
+}
+
 // Extent of the long partition axes before the last `kept`.
 std::int64_t leading(const Layout& layout, const graph::Shape& shape, std::size_t kept) {
   const std::vector<int> axes = partition_axes(layout, shape);
@@ -218,6 +233,8 @@ Features conversion_features(Mechanism mechanism, const graph::Shape& shape, isa
     convert_by_array(work, source, result, dtype == isa::DType::f32);
   } else if (mechanism == Mechanism::dma) {
     convert_by_dma(work, source, result, common_run({from, shape}, {to, shape}));
+  } else if (mechanism == Mechanism::dma_transpose) {
+    convert_by_turning_dma(work, source, result, *transposition_of(from, to, shape));
   }
   return work.features();
 }
@@ -227,6 +244,11 @@ namespace {
 // The product with an identity would turn integers into rounded floats.
 bool array_takes(isa::DType dtype) {
   return isa::is_float(dtype);
+}
+
+bool dma_turns(isa::DType dtype, const CostModel& model, const isa::Machine& machine) {
+  return machine.dma_transpose && isa::size_of(dtype) == 2 && model.transpose_hbm_byte > 0 &&
+         model.transpose_sbuf_byte > 0;
 }
 
 bool disjoint_partition(const Layout& a, const Layout& b) {
@@ -264,6 +286,9 @@ Conversion price_conversion(const graph::Shape& shape, isa::DType dtype, const L
     consider(Mechanism::array_transpose);
   }
   consider(Mechanism::dma);
+  if (dma_turns(dtype, model, machine) && transposition_of(from, to, shape).has_value()) {
+    consider(Mechanism::dma_transpose);
+  }
   return best;
 }
 

@@ -2,13 +2,14 @@
 //
 // reorder: every element stays in its partition; copies with the source's dims permuted. Partition
 // axes may come or go if they only choose between blocks of whole partitions.
-// array_transpose: see array_transpose.hpp. dma: one walk over all axes, any layout to any other.
+// array_transpose, dma_transpose: see array_transpose.hpp, dma_transpose.hpp. dma: one walk over all axes, any layout to any other.
 #include <algorithm>
 #include <optional>
 
 #include "compiler/layout/layout.hpp"
 #include "compiler/lower/kernels/array_transpose.hpp"
 #include "compiler/lower/kernels/chunks.hpp"
+#include "compiler/lower/kernels/dma_transpose.hpp"
 #include "compiler/lower/kernels/movement.hpp"
 #include "compiler/lower/pieces.hpp"
 #include "isa/base/error.hpp"
@@ -36,6 +37,8 @@ class Conversion {
       reorder(*kept);
     } else if (mechanism == layout::Mechanism::array_transpose && array_turns(from_, to_)) {
       turn_by_array(b_, from_, to_);
+    } else if (mechanism == layout::Mechanism::dma_transpose && dma_turns(b_, from_, to_)) {
+      turn_by_dma(b_, from_, to_);
     } else {
       by_dma();
     }

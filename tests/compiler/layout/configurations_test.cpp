@@ -240,6 +240,43 @@ TEST_CASE("conversions: inside partitions, across disjoint ones, or by DMA") {
   CHECK_FALSE(accepted(g, {"(0 1|2)"}, "(1|0 2)", Mechanism::reorder));
 }
 
+TEST_CASE("conversions by DMA transpose: where the machine has it, of one type of 2 bytes") {
+  Graph g;
+  const TensorId x = input(g, {4, 6, 5});
+  const TensorId y = graph::add_node(g, "c", graph::Convert{}, {x});
+  isa::Machine with;
+  with.dma_transpose = true;
+  const auto turns = [&](const char* from, const char* to, const isa::Machine& machine) {
+    return accepted(g, {from}, to, Mechanism::dma_transpose, machine);
+  };
+  CHECK(turns("(0|1 2)", "(2|1 0)", with));
+  CHECK_FALSE(turns("(0|1 2)", "(2|1 0)", isa::Machine{}));
+  CHECK(turns("(1 0|2)", "(1 2|0)", with));  // an axis across both
+  CHECK_FALSE(turns("(0|1 2)", "(1|2 0)", with));
+  CHECK_FALSE(turns("(0|1 2)", "(2|0 1)", with));
+  LaidGraph laid;
+  g.outputs = {y};
+  g.output_names = {"y"};
+  laid.graph = g;
+  laid.layouts.resize(2);
+  laid.layouts[x] = lay("(0 1|2)");
+  laid.layouts[y] = lay("(0 1|2)");
+  laid.storage.resize(2, isa::DType::bf16);
+  laid.mechanisms.resize(1, Mechanism::dma_transpose);
+  laid.predicted.resize(1);
+  const auto refuses = [&laid, &with](const std::string& text) {
+    return std::ranges::any_of(verify(laid, with), [&text](const std::string& fault) {
+      return fault.find(text) != std::string::npos;
+    });
+  };
+  CHECK_FALSE(refuses("2 bytes"));
+  CHECK(refuses("cannot be computed as"));
+  laid.storage[x] = isa::DType::f32;
+  CHECK(refuses("DMA transposes one type of 2 bytes, not f32 to bf16"));
+  laid.storage[y] = isa::DType::f32;
+  CHECK(refuses("DMA transposes one type of 2 bytes, not f32 to f32"));
+}
+
 TEST_CASE("partition axes come and go inside the partitions where the rest fills whole blocks") {
   Graph g;
   const TensorId x = input(g, {4, 256, 5});
@@ -306,7 +343,7 @@ TEST_CASE("enumeration lists exactly what is accepted, over all layouts of small
         }
         c.output = c.inputs.back();
         c.inputs.pop_back();
-        for (int m = 0; m <= static_cast<int>(Mechanism::array_transpose); ++m) {
+        for (int m = 0; m <= static_cast<int>(Mechanism::dma_transpose); ++m) {
           c.mechanism = static_cast<Mechanism>(m);
           if (accepts(g, node, c, machine)) {
             expected.insert(c);

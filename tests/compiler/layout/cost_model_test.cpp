@@ -310,6 +310,63 @@ TEST_CASE("a conversion takes the cheapest mechanism of its kind") {
   CHECK(inside.mechanism == Mechanism::reorder);
 }
 
+TEST_CASE("DMA transposes in whole blocks, where machine, type and prices have it") {
+  isa::Machine with = machine();
+  with.dma_transpose = true;
+  CostModel prices = model();
+  const auto counted = [&](const Shape& shape, const char* from, const char* to,
+                           Boundary boundary) {
+    return conversion_features(Mechanism::dma_transpose, shape, DType::bf16, lay(from), lay(to),
+                               boundary, prices, with);
+  };
+  // 192 columns in blocks of 128, 256 rows in blocks of 16: 32 blocks, 256 bytes of an engine each.
+  const Features inside = counted({256, 192}, "(0|1)", "(1|0)", Boundary::inside);
+  CHECK(count(inside, Feature::transpose_sbuf_byte) == 32 * 256);
+  CHECK(count(inside, Feature::transpose_hbm_byte) == 0);
+  CHECK(count(inside, Feature::transfer) == 1);
+  CHECK(count(inside, Feature::handover) == 2);
+  const Features loaded = counted({256, 192}, "(0|1)", "(1|0)", Boundary::source);
+  CHECK(count(loaded, Feature::transpose_hbm_byte) == 32 * 256);
+  CHECK(count(loaded, Feature::handover) == 0);
+  CHECK(count(loaded, Feature::long_byte) + count(loaded, Feature::short_row) == 0);
+  // 3 of 128 columns and 1 of 16 rows are a block all the same.
+  CHECK(count(counted({2, 5, 3}, "(0|1 2)", "(2|1 0)", Boundary::inside),
+              Feature::transpose_sbuf_byte) == 5 * 256);
+
+  const auto chosen = [&](DType type) {
+    return price_conversion({256, 192}, type, lay("(0|1)"), lay("(1|0)"), Boundary::inside, prices,
+                            with)
+        .mechanism;
+  };
+  CHECK(chosen(DType::bf16) == Mechanism::array_transpose);  // no price of it
+  prices.transpose_hbm_byte = prices.transpose_sbuf_byte = 0.01;
+  CHECK(chosen(DType::bf16) == Mechanism::dma_transpose);
+  CHECK(chosen(DType::f16) == Mechanism::dma_transpose);
+  CHECK(chosen(DType::f32) == Mechanism::array_transpose);
+  CHECK(chosen(DType::i32) == Mechanism::dma);
+  prices.transpose_sbuf_byte = 10;
+  CHECK(chosen(DType::bf16) == Mechanism::array_transpose);  // cheaper
+  prices.transpose_sbuf_byte = 0.01;
+  with.dma_transpose = false;
+  CHECK(chosen(DType::bf16) == Mechanism::array_transpose);
+}
+
+TEST_CASE(
+    "on the second generation a large input is transposed as it is loaded, a small value by the "
+    "array") {
+  const isa::Machine trn2 = isa::read_machine("trn2");
+  for (const char* name : {"trn2.analytic", "trn2.calibrated"}) {
+    const CostModel prices = read_cost_model(name);
+    const auto chosen = [&](const Shape& shape, Boundary boundary) {
+      return price_conversion(shape, DType::bf16, lay("(0|1)"), lay("(1|0)"), boundary, prices,
+                              trn2)
+          .mechanism;
+    };
+    CHECK(chosen({4096, 2048}, Boundary::source) == Mechanism::dma_transpose);
+    CHECK(chosen({128, 256}, Boundary::inside) == Mechanism::array_transpose);
+  }
+}
+
 TEST_CASE("rows that DMA can keep together make it cheaper") {
   const Shape shape{4, 6, 512};
   const Features kept = conversion_features(Mechanism::dma, shape, DType::f32, lay("(0|1 2)"),

@@ -246,6 +246,44 @@ TEST_CASE("splitting hidden into heads makes a group of partition axes and back"
   CHECK(through_reshape(Layout{{1, 0, 2}, 1, 0}, {16, 12, 64}, {16, 768}) == std::nullopt);
 }
 
+TEST_CASE("DMA transposes where innermost axes change places") {
+  int turned = 0;
+  for (int rank = 1; rank <= 4; ++rank) {
+    for (const Shape& shape : rank < 4 ? shapes_of(rank) : std::vector<Shape>{{3, 2, 1, 3}}) {
+      for (const Layout& from : layouts_of(rank, 0)) {
+        for (const Layout& to : layouts_of(rank, 0)) {
+          // Where the next element along each axis lies.
+          bool column = false;
+          bool row = false;
+          for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+            std::vector<std::int64_t> index(shape.size(), 0);
+            index[axis] = 1;
+            if (shape[axis] > 1) {
+              const Place before = place(from, shape, index);
+              const Place after = place(to, shape, index);
+              column = column || (before == Place{0, 1} && after == Place{1, 0});
+              row = row || (before == Place{1, 0} && after == Place{0, 1});
+            }
+          }
+          const auto found = transposition_of(from, to, shape);
+          REQUIRE(found.has_value() == (column && row));
+          if (found) {
+            ++turned;
+            REQUIRE(found->columns * found->rows * found->repeats == graph::elements(shape));
+          }
+        }
+      }
+    }
+  }
+  CHECK(turned > 100);
+  // [tokens, heads, d] by rows of heads and d.
+  CHECK(transposition_of({{0, 1, 2}, 1, 0}, {{1, 2, 0}, 2, 0}, {300, 4, 64}) ==
+        isa::Transposition{256, 300, 1});
+  CHECK(transposition_of({{1, 0, 2}, 2, 0}, {{2, 1, 0}, 1, 0}, {300, 4, 64}) ==
+        isa::Transposition{64, 1200, 1});
+  CHECK_FALSE(transposition_of({{0, 1}, 1, 2}, {{1, 0}, 1, 0}, {8, 8}));  // padded
+}
+
 TEST_CASE("an empty tensor has one layout as far as bytes go") {
   CHECK(same_bytes(Layout{{0, 1}, 1, 0}, Layout{{1, 0}, 2, 0}, {0, 3}));
   CHECK(through_reshape(row_major(2, 1), {0, 3}, {5, 0, 1}).has_value());

@@ -3,6 +3,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "compiler/layout/apply.hpp"
 #include "compiler/layout/state.hpp"
 #include "compiler/solver/problem.hpp"
@@ -27,12 +29,23 @@ struct Plan {
   int nodes = 8;
   layout::Precision precision = layout::Precision::fp32;
   Tolerance tolerance{2e-3, 1e-3};
+  std::int64_t dma_transposes =
+      0;  // at least so many; their price is then next to nothing, so that they are everywhere
 };
+
+std::int64_t dma_transposes(const layout::LaidGraph& laid) {
+  return std::ranges::count(laid.mechanisms, layout::Mechanism::dma_transpose);
+}
 
 void run(const std::string& machine_name, const Plan& plan, const std::vector<Family>& families) {
   const isa::Machine machine = isa::read_machine(machine_name);
-  const layout::CostModel costs = layout::read_cost_model(machine_name + ".analytic");
+  layout::CostModel costs = layout::read_cost_model(machine_name + ".analytic");
+  if (plan.dma_transposes > 0) {
+    costs.transpose_hbm_byte = costs.transpose_sbuf_byte = 1e-6;
+    costs.transfer = 0;
+  }
   int compared = 0;
+  std::int64_t turned = 0;
   for (int seed = 1; seed <= plan.seeds; ++seed) {
     RandomGraphOptions options;
     options.seed = static_cast<std::uint64_t>(seed);
@@ -53,11 +66,14 @@ void run(const std::string& machine_name, const Plan& plan, const std::vector<Fa
       }
       const layout::LaidGraph laid = layout::apply(graph, statement, assignment);
       const std::string fault = fault_of(laid, inputs, machine, plan.tolerance);
-      CHECK_MESSAGE(fault.empty(), fmt::format("{} seed {} assignment {}: {}", machine_name, seed, i, fault));
+      CHECK_MESSAGE(fault.empty(),
+                    fmt::format("{} seed {} assignment {}: {}", machine_name, seed, i, fault));
       ++compared;
+      turned += dma_transposes(laid);
     }
   }
   CHECK(compared >= plan.seeds);
+  CHECK(turned >= plan.dma_transposes);
 }
 
 std::vector<Family> movement_families() {
@@ -78,6 +94,15 @@ TEST_CASE("random graphs in bf16 stay near the reference") {
   plan.precision = layout::Precision::bf16;
   plan.tolerance = {4e-2, 1e-2};
   run("trn1", plan, continuous_families());
+  run("trn2", plan, continuous_families());
+}
+
+TEST_CASE("random graphs keep their values where DMA transposes all that it can") {
+  Plan plan{40, 4};
+  plan.precision = layout::Precision::bf16;
+  plan.tolerance = {4e-2, 1e-2};
+  plan.dma_transposes = 12;
+  run("trn2", plan, continuous_families());
 }
 
 TEST_CASE("random chains of data movement are exact") {

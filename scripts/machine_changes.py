@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """Does recalibration move the choice the right way when the machine changes?
 
-  scripts/machine_changes.py [--program PROGRAM] [--old COSTS] [--filter TEXT ...] [--probes N] --output FOLDER
+  scripts/machine_changes.py [--program PROGRAM] [--machine NAME] [--change NAME ...] [--old COSTS] [--filter TEXT ...] [--probes N] --output FOLDER
 
 For each changed machine: `systole calibrate` fits a new cost file; `exact` then chooses layouts by the old file and by the
 new one, and both choices are measured on the changed machine. FOLDER keeps machines, cost files and results; a run goes
 on where it stopped. Prints one row per change: models, measured cycles of all choices by either file, models that got
 faster, stayed as they were (within 0.1 %), got slower; conversions and MiB moved by DMA, by either file.
 
-Transposes by DMA (`dma_transpose`) cannot be switched off: the compiler makes none. Instead, what they would consist of is
-made dearer, DMA rows.
+The transposing path of the DMA engines is switched off on machines that have it (trn2); on others rows are made dearer, which
+is what they transpose by.
 """
 
 import argparse
@@ -19,10 +19,11 @@ import re
 import subprocess
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-CHANGES = [  # name, figures of the machine's file times a factor
+CHANGES = [  # name, figures of the machine's file times a factor, or switches
     ("dma-start-x4", {"dma_start_ns": 4}),
     ("sbuf-halved", {"sbuf_bytes": 0.5}),
     ("short-rows-x4", {"dma_row_ns": 4, "dma_ring_row_ns": 4}),
+    ("dma-transpose-off", {"dma_transpose": False}),
 ]
 FILTERS = ["cnn-plain", "resnet-4-", "unet-wide", "vit-tiny", "bert-ownmask-l3", "whisper-encoder-tiny",
            "llama-ownmask-l2", "densenet", "hrnet", "fpn"]
@@ -31,6 +32,9 @@ SAME = 0.001
 
 def changed(text, factors):
     for key, factor in factors.items():
+        if factor is False:
+            text = re.sub(rf"^(\s+{key}:\s+)true", r"\1false", text, flags=re.M)
+            continue
         pattern = re.compile(rf"^(\s+{key}:\s+)([0-9.]+)", re.M)
         found = pattern.search(text)
         if not found:
@@ -79,6 +83,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default=os.path.join(ROOT, "build/release/compiler/driver/systole"))
     parser.add_argument("--machine", default="trn1")
+    parser.add_argument("--change", action="append", choices=[name for name, _ in CHANGES], help="only this one (default: all)")
     parser.add_argument("--old", help="cost file fitted to the machine as it was (default: MACHINE.calibrated)")
     parser.add_argument("--filter", action="append", help="configurations of the suite whose name contains this")
     parser.add_argument("--probes", type=int, default=12)
@@ -93,6 +98,8 @@ def main():
     print(f"{'change':<16} {'models':>6} {'old file':>13} {'recalibrated':>13} {'ratio':>6} {'faster':>7} {'same':>5} {'slower':>7} "
           f"{'conversions':>16} {'MiB by DMA':>16}")
     for name, factors in CHANGES:
+        if changed(machine_text, factors) == machine_text or (options.change and name not in options.change):
+            continue
         machine = os.path.join(options.output, name + ".yaml")
         with open(machine, "w", encoding="utf-8") as file:
             file.write(changed(machine_text, factors))

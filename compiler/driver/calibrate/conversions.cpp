@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "compiler/driver/measure.hpp"
@@ -108,6 +109,30 @@ LoneConversion lone_conversion(const layout::LaidGraph& laid, const layout::Stat
   }
   return {{t.type, t.shape},         laid.storage[tensor],     laid.layouts[tensor],
           laid.layouts[node.output], laid.mechanisms[convert], boundary};
+}
+
+std::vector<LoneConversion> with_rivals(const LoneConversion& conversion,
+                                        const isa::Machine& machine) {
+  std::vector<LoneConversion> out{conversion};
+  const graph::Shape& shape = conversion.type.shape;
+  if (!machine.dma_transpose || !isa::is_float(conversion.dtype) ||
+      isa::size_of(conversion.dtype) != 2 ||
+      !layout::transposition_of(conversion.from, conversion.to, shape)) {
+    return out;
+  }
+  const auto add = [&out, &conversion](Mechanism mechanism) {
+    if (mechanism != conversion.mechanism) {
+      out.push_back(conversion);
+      out.back().mechanism = mechanism;
+    }
+  };
+  add(Mechanism::dma_transpose);
+  const std::vector<int> before = layout::partition_axes(conversion.from, shape);
+  const std::vector<int> after = layout::partition_axes(conversion.to, shape);
+  if (std::ranges::find_first_of(before, after) == before.end()) {
+    add(Mechanism::array_transpose);
+  }
+  return out;
 }
 
 std::optional<double> measure_alone(const LoneConversion& conversion, const Target& target,

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "compiler/driver/pipeline.hpp"
 #include "sim/timing/timing.hpp"
@@ -25,6 +26,11 @@ struct LoneConversion {
 [[nodiscard]] LoneConversion lone_conversion(const layout::LaidGraph& laid,
                                              const layout::Statement& statement,
                                              graph::NodeId convert);
+
+// What DMA can transpose is measured that way as well, and by the array, whatever was chosen: a first guess that never
+// chooses one of them would not be corrected. The conversion itself comes first.
+[[nodiscard]] std::vector<LoneConversion> with_rivals(const LoneConversion& conversion,
+                                                      const isa::Machine& machine);
 
 // Cycles attributed to it; none if it reads a source in an order that no graph input has.
 [[nodiscard]] std::optional<double> measure_alone(const LoneConversion& conversion,

@@ -57,24 +57,26 @@ void add_conversions(const Setting& setting, const Compiled& compiled, const std
         graph::elements(compiled.laid.graph.tensors[n.output].shape) == 0) {
       continue;
     }
-    const LoneConversion conversion = lone_conversion(compiled.laid, setting.statement, node);
-    const std::string text = conversion.text();
-    texts.push_back(text);
-    if (!seen.insert(text).second) {
-      continue;
-    }
-    if (const auto cycles = measure_alone(conversion, setting.target, setting.timing)) {
-      out.push_back({name,
-                     probe,
-                     SampleKind::conversion,
-                     text,
-                     {{1, layout::conversion_features(
-                              conversion.mechanism, conversion.type.shape, conversion.dtype,
-                              conversion.from, conversion.to, conversion.boundary,
-                              setting.statement.costs, setting.target.machine)}},
-                     {},
-                     1,
-                     *cycles});
+    const LoneConversion own = lone_conversion(compiled.laid, setting.statement, node);
+    texts.push_back(own.text());
+    for (const LoneConversion& conversion : with_rivals(own, setting.target.machine)) {
+      const std::string text = conversion.text();
+      if (!seen.insert(text).second) {
+        continue;
+      }
+      if (const auto cycles = measure_alone(conversion, setting.target, setting.timing)) {
+        out.push_back({name,
+                       probe,
+                       SampleKind::conversion,
+                       text,
+                       {{1, layout::conversion_features(
+                                conversion.mechanism, conversion.type.shape, conversion.dtype,
+                                conversion.from, conversion.to, conversion.boundary,
+                                setting.statement.costs, setting.target.machine)}},
+                       {},
+                       1,
+                       *cycles});
+      }
     }
   }
 }

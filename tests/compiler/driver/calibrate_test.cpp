@@ -31,9 +31,10 @@ std::vector<driver::Sample> made_samples(const layout::CostModel& truth) {
     sample.kind = i % 3 == 0 ? driver::SampleKind::program : driver::SampleKind::operation;
     layout::Features features{};
     for (std::size_t f = 0; f < layout::feature_count; ++f) {
-      const double scale =
-          20000 / std::max(1e-3, layout::coefficient(truth, static_cast<layout::Feature>(f)));
-      features[f] = random.uniform() < 0.4 ? scale * random.uniform() : 0;
+      const double cycles = layout::coefficient(truth, static_cast<layout::Feature>(f));
+      if (cycles > 0) {  // the machine has it
+        features[f] = random.uniform() < 0.4 ? 20000 / cycles * random.uniform() : 0;
+      }
     }
     sample.parts = {{1, features}};
     sample.measured = driver::predicted(sample, truth);
@@ -108,6 +109,34 @@ TEST_CASE("a round finds the pair that is ranked wrongly, and the operator that 
   samples[4].measured = samples[4].measured / 3;
   samples[5].measured = samples[2].measured * 0.9;
   CHECK(driver::judge(samples, model).flipped == 0);
+}
+
+TEST_CASE("what DMA can transpose is measured that way and by the array, and only there") {
+  const isa::Machine trn2 = isa::read_machine("trn2");
+  driver::LoneConversion conversion;
+  conversion.type = {graph::ElementType::f32, {256, 192}};
+  conversion.from = {{0, 1}, 1, 0};
+  conversion.to = {{1, 0}, 1, 0};
+  conversion.mechanism = layout::Mechanism::dma;
+  const auto mechanisms = [&conversion](const isa::Machine& machine) {
+    std::vector<layout::Mechanism> out;
+    for (const driver::LoneConversion& c : driver::with_rivals(conversion, machine)) {
+      out.push_back(c.mechanism);
+    }
+    return out;
+  };
+  using layout::Mechanism;
+  CHECK(mechanisms(trn2) ==
+        std::vector{Mechanism::dma, Mechanism::dma_transpose, Mechanism::array_transpose});
+  CHECK(mechanisms(isa::read_machine("trn1")) == std::vector{Mechanism::dma});
+  conversion.mechanism = Mechanism::dma_transpose;
+  CHECK(mechanisms(trn2) == std::vector{Mechanism::dma_transpose, Mechanism::array_transpose});
+  conversion.dtype = isa::DType::f32;
+  conversion.mechanism = Mechanism::array_transpose;
+  CHECK(mechanisms(trn2) == std::vector{Mechanism::array_transpose});
+  conversion.dtype = isa::DType::bf16;
+  conversion.to = {{0, 1}, 0, 0};  // from rows in partitions to one partition
+  CHECK(mechanisms(trn2) == std::vector{Mechanism::array_transpose});
 }
 
 TEST_CASE("a transpose of three heads in blocks of two is not sent through DMA") {

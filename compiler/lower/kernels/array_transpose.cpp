@@ -176,7 +176,30 @@ class ArrayTranspose {
   [[nodiscard]] bool is_run_in(const Operand& operand, const std::vector<int>& axes) const {
     const std::vector<int> own = long_axes(operand.shape, axes);
     const std::vector<int> free = long_axes(operand.shape, operand.free_axes);
-    return own.size() > 1 && operand.resident && !std::ranges::search(free, own).empty();
+    return own.size() > 1 && operand.resident && !std::ranges::search(free, own).empty() &&
+           lies_in_a_run(operand, own);
+  }
+
+  // Not so in a window of a larger resident.
+  [[nodiscard]] bool lies_in_a_run(const Operand& operand, const std::vector<int>& axes) const {
+    Region region{
+        {0, std::min<std::int64_t>(operand.partitions, b_.machine().partitions)}, {}, false};
+    for (const int axis : operand.free_axes) {
+      region.free.push_back({0, operand.shape[at(axis)]});
+    }
+    if (!b_.writes_in_place(operand.tensor, region)) {
+      return true;
+    }
+    const Tile tile = b_.read(operand.tensor, region);
+    std::int64_t stride = 0;
+    for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
+      const isa::Dim& dim = tile.dims[at(position_of(operand.free_axes, *axis))];
+      if (stride != 0 && dim.stride != stride) {
+        return false;
+      }
+      stride = dim.stride * std::int64_t{dim.extent};
+    }
+    return true;
   }
 
   // A side's partition axes as they are cut: each for itself, or their linear index.

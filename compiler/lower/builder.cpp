@@ -245,7 +245,7 @@ void Builder::State::emit_dma(const Transfer& transfer) {
 Builder::Builder(const layout::LaidGraph& laid, const Residency& residency,
                  const isa::Machine& machine)
     : state_(std::make_shared<State>(
-          State{laid, residency, machine, {}, {}, {}, 0, {}, {}, {}, {}, {}})) {
+          State{laid, residency, machine, {}, {}, {}, 0, {}, {}, {}, {}, {}, 0})) {
   state_->program.name = laid.graph.name;
   state_->buffers.resize(laid.graph.tensors.size());
   state_->tensors.resize(laid.graph.tensors.size());
@@ -340,6 +340,25 @@ Tile Builder::held(graph::TensorId tensor, std::vector<std::int64_t> piece,
     return known->second;
   }
   return state_->held.emplace(std::move(piece), load()).first->second;
+}
+
+Tile Builder::kept(graph::TensorId tensor, std::vector<std::int64_t> piece,
+                   const std::function<Tile()>& make) {
+  constexpr std::int64_t part = 64;  // of SBUF, for all that is kept
+  constexpr std::int64_t is_kept = -2;
+  piece.insert(piece.end(), {static_cast<std::int64_t>(tensor.index()), is_kept});
+  const auto known = state_->held.find(piece);
+  if (known != state_->held.end()) {
+    return known->second;
+  }
+  const Tile tile = make();
+  Buffer& buffer = state_->program.buffers[tile.buffer];
+  if (state_->kept_bytes + buffer.bytes <= state_->machine.sbuf_bytes / part) {
+    state_->kept_bytes += buffer.bytes;
+    buffer.lasting = true;
+    state_->held.emplace(std::move(piece), tile);
+  }
+  return tile;
 }
 
 Tile Builder::gather(graph::TensorId tensor, const Walk& walk, const ReadOptions& options,

@@ -142,6 +142,10 @@ class Builder {
   [[nodiscard]] Tile held(graph::TensorId tensor, std::vector<std::int64_t> piece,
                           const std::function<Tile()>& load);
 
+  // What `make` makes of a piece of a computed tensor, only once for all kernels, while little is kept.
+  [[nodiscard]] Tile kept(graph::TensorId tensor, std::vector<std::int64_t> piece,
+                          const std::function<Tile()>& make);
+
   // ---- writing. write gives the tile to fill (in place if resident, else staging); finish stores what was staged.
   [[nodiscard]] Tile write(graph::TensorId tensor, const Region& region);
   void finish(graph::TensorId tensor, const Region& region, const Tile& tile);

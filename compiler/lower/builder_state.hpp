@@ -24,7 +24,9 @@ struct Builder::State {
   IdVector<graph::TensorId, isa::TensorId> tensors;
   std::map<std::pair<int, isa::DType>, Tile> constants;  // identity, ones, zeros
   std::map<graph::TensorId, std::shared_ptr<Epilogue>> epilogues;
-  std::map<std::vector<std::int64_t>, Tile> held;  // pieces of held tensors, see is_held
+  std::map<std::vector<std::int64_t>, Tile>
+      held;                     // pieces of held tensors, see is_held, and what is kept
+  std::int64_t kept_bytes = 0;  // per partition
 
   [[nodiscard]] Epilogue* epilogue(graph::TensorId tensor) const {
     const auto found = epilogues.find(tensor);

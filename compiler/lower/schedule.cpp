@@ -225,8 +225,7 @@ isa::Program schedule(TileProgram program, const Allocation& allocation,
 }
 
 Scheduled allocate_and_schedule(TileProgram program, const isa::Machine& machine) {
-  constexpr std::size_t large = 400'000;  // instructions; each trial takes as long as scheduling
-  const int most_turns = program.instructions.size() < large ? 2 : 0;
+  const int most_turns = program.instructions.size() <= most_instructions_retried ? 2 : 0;
   Scheduled out;
   Precedence best_precedence;
   Sequence best;

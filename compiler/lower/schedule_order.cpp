@@ -76,6 +76,10 @@ class Waiting {
   }
   [[nodiscard]] bool any() const { return !ready_.empty(); }
   [[nodiscard]] std::uint32_t oldest() const { return ready_.top(); }
+  // What would start at `earliest`; something is queued.
+  [[nodiscard]] std::uint32_t next() const {
+    return ready_.empty() ? coming_.top().second : ready_.top();
+  }
 
  private:
   template <class T>
@@ -92,6 +96,7 @@ class Lister {
         machine_(machine),
         needs_(precedence.nodes(), 0),
         ready_(precedence.nodes()),
+        longer_on_vector_(precedence.instructions, 0),
         started_(precedence.instructions, false) {
     sequence_.engines.resize(precedence.instructions, isa::Engine::sync);
     sequence_.order.reserve(precedence.nodes());
@@ -135,6 +140,10 @@ class Lister {
     const auto preferred = static_cast<std::size_t>(item.instruction.engine);
     const std::size_t port =
         (accesses_psum(what) ? with_psum : 0) + (vector && scalar ? shared : 0);
+    if (vector && scalar) {
+      longer_on_vector_[node] =
+          interval(node, isa::Engine::vector) - interval(node, isa::Engine::scalar);
+    }
     if (vector || (!scalar && preferred == vector_engine)) {
       queues_[vector_engine + port].add(node, ready_[node].vector);
     }
@@ -203,27 +212,43 @@ class Lister {
     }
   }
 
+  // As `engine` executes it, without a change of the function table.
+  [[nodiscard]] Time interval(std::uint32_t node, isa::Engine engine) const {
+    const std::optional<isa::Operation> executed =
+        as_executed_on(operation(node), engine, machine_);
+    return estimated(executed ? *executed : operation(node), engine, machine_).interval;
+  }
+
+  // What either engine can do goes where it ends first: by how much longer this one takes.
+  [[nodiscard]] Time handicap(std::size_t engine, std::uint32_t node, Time now) const {
+    const Time difference = longer_on_vector_[node] - (loads_table(node, now) ? table_load : 0);
+    return std::max<Time>(engine == vector_engine ? difference : -difference, 0);
+  }
+
   void step() {
     constexpr Time never = std::numeric_limits<Time>::max();
     std::size_t engine = 0;
-    Time now = never;
+    std::pair<Time, Time> first{never, never};  // its handicap added, and as it is
     for (std::size_t e = 0; e < isa::engine_count; ++e) {
-      Time time = never;
-      for_each_queue(e, [&time](const Waiting& queue, Time from, bool) {
-        time = std::min(time, queue.earliest(from, never));
+      std::pair<Time, Time> own{never, never};
+      for_each_queue(e, [&](const Waiting& queue, Time from, bool either) {
+        if (const Time time = queue.earliest(from, never); time < never) {
+          own = std::min(own, {time + (either ? handicap(e, queue.next(), time) : 0), time});
+        }
       });
       // Of several, the one that has been idle for longest.
-      if (time < now || (time == now && now < never && free_[e] < free_[engine])) {
-        now = time;
+      if (own.first < first.first ||
+          (own.first == first.first && own.first < never && free_[e] < free_[engine])) {
+        first = own;
         engine = e;
       }
     }
-    check(now < never, "the precedence graph has a cycle");
-    start(engine, take(engine, now), now);
+    check(first.second < never, "the precedence graph has a cycle");
+    start(engine, take(engine, first.second), first.second);
   }
 
-  // The oldest that is ready; but what another engine could take comes after what only this one can, and on Scalar what
-  // changes the function table after what does not.
+  // Of the oldest in each queue that is ready, the oldest; but what another engine could take comes after what only this one
+  // can, and on Scalar what changes the function table after what does not.
   std::uint32_t take(std::size_t engine, Time now) {
     std::optional<std::pair<int, std::uint32_t>> best;
     for_each_queue(engine, [&](Waiting& queue, Time start, bool either) {
@@ -318,6 +343,7 @@ class Lister {
   Sequence sequence_;
   std::vector<std::uint32_t> needs_;  // by node: how many must come first
   std::vector<Ready> ready_;
+  std::vector<Time> longer_on_vector_;  // than on Scalar, of what either can execute
   std::vector<bool> started_;
   std::array<Waiting, queue_count> queues_;
   std::array<Time, isa::engine_count> free_{};

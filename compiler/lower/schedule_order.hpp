@@ -3,6 +3,7 @@
 //
 // List scheduling over the precedence graph: time advances by rough durations (schedule_engines);
 // whenever an engine is free it takes the oldest of its instructions whose operands are ready then.
+// What Vector as well as Scalar can execute goes to the one that ends first, and comes after what only that one can.
 // So a stream is not held up by an instruction that waits while a later one could go: loads and
 // their preparations run ahead, work of neighbouring operators overlaps. The order is one of all
 // instructions, consistent with every dependence. Deterministic; n log n.

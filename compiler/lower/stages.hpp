@@ -34,7 +34,8 @@ struct Residency {
 
   // Bytes per partition that the kernel of a node may use beside the residents (of an invalid node: beside the peak).
   [[nodiscard]] std::int64_t staging(graph::NodeId node, const isa::Machine& machine) const;
-  std::vector<std::string> spilled;  // "tensor: bytes, why"; of a plan with fewer residents, the reason; for reports
+  std::vector<std::string>
+      spilled;  // "tensor: bytes, why"; of a plan with fewer residents, the reason; for reports
 };
 
 // Never fails: what does not fit is streamed. `share`: the part of SBUF that residents may take, in percent. fuse: run
@@ -59,6 +60,10 @@ struct Scheduled {
   std::int64_t estimate = 0;  // when it ends, in ticks
 };
 [[nodiscard]] Scheduled allocate_and_schedule(TileProgram program, const isa::Machine& machine);
+
+// A program of more instructions is allocated, scheduled and cut into strips in one way only: every trial takes as long as
+// the first.
+inline constexpr std::size_t most_instructions_retried = 400'000;
 
 // All of them, for strips of several sizes; the program that is estimated to end first. If the allocator finds no room, it
 // is tried again with fewer residents, without fusion and without strips before the user sees the error.

@@ -408,10 +408,10 @@ layout::LaidGraph with_wide_inputs(layout::LaidGraph laid) {
 }  // namespace
 
 layout::LaidGraph strip_mine(const layout::LaidGraph& given, const isa::Machine& machine, int share,
-                             bool with_makers) {
+                             StripWays ways) {
   const layout::LaidGraph laid = with_wide_inputs(with_early_reductions(given, machine));
   const Residency plan = plan_residency(laid, machine, share);
-  std::vector<StripRegion> regions = find_strip_regions(laid, plan, machine, share, with_makers);
+  std::vector<StripRegion> regions = find_strip_regions(laid, plan, machine, share, ways);
   std::vector<std::size_t> order;
   while (!regions.empty() && (order = Order(laid, regions).run()).empty()) {
     regions.pop_back();

@@ -14,11 +14,17 @@
 
 namespace systole::lower {
 
+// Which of several strips that are right are made.
+struct StripWays {
+  bool makers = true;  // products that make the operands of strips are made strip by strip too
+  bool turns_apart =
+      true;  // what the array transposes is a stage of its own, before the product that reads it
+};
+
 // The graph itself if nothing is to be gained.
 [[nodiscard]] layout::LaidGraph strip_mine(const layout::LaidGraph& laid,
                                            const isa::Machine& machine,
-                                           int share = default_resident_share,
-                                           bool with_makers = true);
+                                           int share = default_resident_share, StripWays ways = {});
 
 [[nodiscard]] bool is_load(const layout::LaidGraph& laid, graph::NodeId node);
 

@@ -31,12 +31,12 @@ constexpr std::size_t largest_region = 256;  // nodes
 class Finder {
  public:
   Finder(const layout::LaidGraph& laid, const Residency& plan, const isa::Machine& machine,
-         int share, bool with_makers)
+         int share, StripWays ways)
       : laid_(laid),
         plan_(plan),
         machine_(machine),
         room_(resident_room(machine, share)),
-        with_makers_(with_makers),
+        ways_(ways),
         uses_(graph::uses(laid.graph)),
         is_output_(laid.graph.tensors.size(), 0),
         taken_(laid.graph.nodes.size(), 0) {
@@ -51,7 +51,7 @@ class Finder {
       const TensorId tensor = laid_.graph.nodes[node].output;
       if (taken_[node] == 0 && spilled(tensor)) {
         if (std::optional<StripRegion> region = best_region(tensor)) {
-          if (with_makers_) {
+          if (ways_.makers) {
             add_makers(laid_, machine_, uses_, taken_, *region);
           }
           for (const NodeId inside : region->nodes) {
@@ -322,6 +322,8 @@ class Finder {
     });
   }
 
+  // What the array transposes has to be evicted before a product reads it. As a stage of its own the array has another
+  // strip's work meanwhile.
   void set_stages(StripRegion& region) const {
     for (const NodeId node : region.nodes) {
       int stage = 0;
@@ -329,7 +331,10 @@ class Finder {
       for (const TensorId operand : laid_.graph.nodes[node].inputs) {
         const graph::Tensor& t = laid_.graph.tensors[operand];
         if (t.kind == graph::TensorKind::intermediate && region.stages.contains(t.producer)) {
-          const bool changes = product_work(laid_, plan_.fusion.host[t.producer]) != product;
+          const bool turned = ways_.turns_apart && plan_.fusion.inlined[operand] == 0 &&
+                              laid_.mechanisms[t.producer] == layout::Mechanism::array_transpose;
+          const bool changes =
+              product_work(laid_, plan_.fusion.host[t.producer]) != product || (product && turned);
           stage = std::max(stage, region.stages[t.producer] + (changes ? 1 : 0));
         }
       }
@@ -633,7 +638,7 @@ class Finder {
   const Residency& plan_;
   const isa::Machine& machine_;
   std::int64_t room_;
-  bool with_makers_;
+  StripWays ways_;
   IdVector<TensorId, std::vector<graph::Use>> uses_;
   IdVector<TensorId, std::uint8_t> is_output_;
   IdVector<NodeId, std::uint8_t> taken_;
@@ -644,8 +649,8 @@ class Finder {
 
 std::vector<StripRegion> find_strip_regions(const layout::LaidGraph& laid, const Residency& plan,
                                             const isa::Machine& machine, int share,
-                                            bool with_makers) {
-  return Finder(laid, plan, machine, share, with_makers).run();
+                                            StripWays ways) {
+  return Finder(laid, plan, machine, share, ways).run();
 }
 
 }  // namespace systole::lower

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "compiler/lower/stages.hpp"
+#include "compiler/lower/strip.hpp"
 
 namespace systole::lower {
 
@@ -46,6 +47,6 @@ struct StripRegion {
 [[nodiscard]] std::vector<StripRegion> find_strip_regions(const layout::LaidGraph& laid,
                                                           const Residency& plan,
                                                           const isa::Machine& machine, int share,
-                                                          bool with_makers);
+                                                          StripWays ways);
 
 }  // namespace systole::lower

@@ -12,6 +12,7 @@
 #include "compiler/lower/builder.hpp"
 #include "compiler/lower/hbm.hpp"
 #include "compiler/lower/hoist.hpp"
+#include "compiler/lower/join_evictions.hpp"
 #include "compiler/lower/kernels/map_chain.hpp"
 #include "compiler/lower/recognise.hpp"
 #include "compiler/lower/storage.hpp"
@@ -169,15 +170,15 @@ TileProgram tile(const layout::LaidGraph& laid, const Residency& residency,
   for (const std::size_t output : copied.at_end) {
     store_output(builder, output);
   }
-  return builder.take();
+  TileProgram program = builder.take();
+  join_evictions(program, machine);
+  return program;
 }
 
 namespace {
 
 // Percent of SBUF for residents when strips are chosen: from the usual share down, by thirds.
 constexpr int least_strip_share = 15;
-// A larger program is lowered in one way only.
-constexpr std::size_t most_instructions_retried = 400000;
 
 std::size_t instruction_count(const isa::Program& program) {
   std::size_t count = 0;
@@ -224,15 +225,25 @@ std::optional<Lowered> lower_if_it_fits(const layout::LaidGraph& laid, const isa
   return std::nullopt;
 }
 
+// Names of the nodes in order, which tell strips apart.
+std::vector<std::string> order_of(const layout::LaidGraph& laid) {
+  std::vector<std::string> out;
+  for (const graph::Node& node : laid.graph.nodes) {
+    out.push_back(node.name);
+  }
+  return out;
+}
+
 // Values that would stay in SBUF may still be worth making strip by strip: the engines then work on
 // different strips at once; and so may products before them.
 void try_strips(const layout::LaidGraph& whole, const isa::Machine& machine,
                 const isa::Machine& assumed, std::optional<Lowered>& best) {
-  std::set<std::size_t> tried;  // nodes of the graph, which tell strips apart
+  std::set<std::vector<std::string>> tried;
   for (int share = default_resident_share; share >= least_strip_share; share = share * 2 / 3) {
-    for (const bool with_makers : {true, false}) {
-      const layout::LaidGraph stripped = strip_mine(whole, assumed, share, with_makers);
-      if (!tried.insert(stripped.graph.nodes.size()).second) {
+    for (const StripWays ways :
+         {StripWays{true, true}, StripWays{true, false}, StripWays{false, false}}) {
+      const layout::LaidGraph stripped = strip_mine(whole, assumed, share, ways);
+      if (!tried.insert(order_of(stripped)).second) {
         continue;  // the same strips
       }
       std::optional<Lowered> lowered = lower_if_it_fits(stripped, machine, assumed);

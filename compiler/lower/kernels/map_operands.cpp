@@ -196,15 +196,18 @@ Tile MapReader::fetch(const MapChunk& chunk) {
     std::vector<std::int64_t> piece = walk.begin;
     piece.insert(piece.end(), extents.begin(), extents.end());
     piece.insert(piece.end(), {count, -1});
-    return builder_.held(input_.tensor, std::move(piece), [&] {
-      const Tile tile = room();
-      if (repeats_by_array(extents)) {
+    if (repeats_by_array(extents)) {
+      return builder_.kept(input_.tensor, std::move(piece), [&] {
+        const Tile tile = room();
         Builder::ReadOptions options;
         options.partition = 0;
         repeat_row(tile, builder_.read(input_.tensor, {{0, 1}, free}, options));
-      } else {
-        builder_.load(tile, input_.tensor, walk);
-      }
+        return tile;
+      });
+    }
+    return builder_.held(input_.tensor, std::move(piece), [&] {
+      const Tile tile = room();
+      builder_.load(tile, input_.tensor, walk);
       return tile;
     });
   }

@@ -1,4 +1,4 @@
-// A recipe through all stages, in the layouts of the greedy strategy with the analytic prices.
+// A recipe through all stages, in the layouts of a strategy: greedy with the analytic prices unless another is named.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,17 @@ namespace systole::test {
 
 using Dims = std::map<std::string, std::int64_t>;
 
+struct Choice {
+  std::string strategy = "greedy";
+  std::string costs = "analytic";  // of the machine
+};
+
 [[nodiscard]] lower::Lowered lowered_model(const std::string& recipe, const isa::Machine& machine,
-                                           layout::Precision precision, const Dims& dims = {});
+                                           layout::Precision precision, const Dims& dims = {},
+                                           const Choice& choice = {});
 
 // What its bf16 program takes on the timed machine.
 [[nodiscard]] sim::Report measured_model(const std::string& recipe, const isa::Machine& machine,
-                                         const Dims& dims = {});
+                                         const Dims& dims = {}, const Choice& choice = {});
 
 }  // namespace systole::test

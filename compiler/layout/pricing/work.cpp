@@ -13,6 +13,14 @@ View view_of(const Layout& layout, const graph::Shape& shape, isa::DType dtype, 
       context.model.resident_share * static_cast<double>(context.machine.sbuf_bytes);
   view.hbm = boundary == Boundary::source || boundary == Boundary::output ||
              static_cast<double>(view.per_partition() * view.bytes) > room;
+  // Heads that straddle partitions are worked on head by head.
+  const std::vector<int> axes = partition_axes(layout, shape);
+  if (axes.size() > 1) {
+    const std::int64_t inner = shape[static_cast<std::size_t>(axes.back())];
+    if (inner > context.machine.partitions && inner % context.machine.partitions != 0) {
+      view.blocks = view.partitions / inner * parts(inner, context.machine.partitions);
+    }
+  }
   return view;
 }
 

@@ -433,6 +433,21 @@ TEST_CASE(
   CHECK(waits("(0|1)") == 4);
 }
 
+TEST_CASE("heads that straddle partitions are worked on head by head") {
+  const auto elements = [](std::int64_t heads, std::int64_t rows) {
+    Inner w;
+    const TensorId a = w.source({heads, rows, 10}, DType::f32);
+    const TensorId y =
+        graph::add_node(w.g, "exp", graph::Map{.function = graph::MapFunction::exp}, {a});
+    graph::add_node(w.g, "use", graph::Map{.function = graph::MapFunction::relu}, {a});
+    return count(w.features(y, DType::f32, {{lay("(0 1|2)")}, lay("(0 1|2)"), Mechanism::standard}),
+                 Feature::scalar_element);
+  };
+  CHECK(elements(6, 320) == 6 * 3 * 10);  // 15 blocks of partitions
+  CHECK(elements(6, 256) == 6 * 2 * 10);
+  CHECK(elements(6, 32) == 2 * 10);
+}
+
 TEST_CASE("what is cut from a tensor moves in rows that both sides keep together") {
   const auto rows = [](const Shape& from, std::vector<std::int64_t> begin, const Shape& to,
                        const char* in, const char* out) {

@@ -148,6 +148,11 @@ TEST_CASE("evictions stay apart where they are long, uneven, or the array takes 
           p.copy(p.product(64), 64, 0);
           p.copy(p.product(64, 20), 64, 128);
         }) == 2);
+  CHECK(left([](Products& p) {  // into two tiles
+          p.copy(p.product(64), 64, 0);
+          p.out = p.program.buffers.add({isa::Space::sbuf, 4096, "other"});
+          p.copy(p.product(64), 64, 128);
+        }) == 2);
   CHECK(left([](Products& p) {  // the array reads what the first one wrote
           p.copy(p.product(64), 64, 0);
           p.moving = p.out;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "compiler/lower/pieces.hpp"
+#include "tests/compiler/lower/tile_item.hpp"
 
 namespace systole::lower {
 namespace {
@@ -36,13 +37,8 @@ struct Products {
   }
 
   void add(isa::Operation operation, isa::Engine engine, std::vector<BufferId> buffers) {
-    TileInstruction item;
-    item.instruction.engine = engine;
-    item.instruction.source = isa::SourceId(0);
-    item.instruction.operation = std::move(operation);
-    item.buffers = std::move(buffers);
-    item.any_engine = engine != isa::Engine::tensor;
-    program.instructions.push_back(std::move(item));
+    program.instructions.push_back(
+        tile_item(std::move(operation), engine, std::move(buffers), engine != isa::Engine::tensor));
   }
   BufferId product(std::int32_t columns, int steps = 2) {
     const BufferId sums = program.buffers.add({isa::Space::psum, bank, "sums"});

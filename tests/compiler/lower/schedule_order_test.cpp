@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "compiler/lower/stages.hpp"
+#include "tests/compiler/lower/tile_item.hpp"
 
 namespace systole::lower {
 namespace {
@@ -35,13 +36,8 @@ struct Small {
   }
   void add(isa::Operation operation, isa::Engine engine, std::vector<BufferId> buffers,
            bool any = false) {
-    TileInstruction item;
-    item.instruction.engine = engine;
-    item.instruction.source = isa::SourceId(0);
-    item.instruction.operation = std::move(operation);
-    item.buffers = std::move(buffers);
-    item.any_engine = any;
-    program.instructions.push_back(std::move(item));
+    program.instructions.push_back(
+        tile_item(std::move(operation), engine, std::move(buffers), any));
   }
   // Vector alone: 8 cycles an element.
   void on_vector(BufferId in, BufferId out, std::int32_t elements = 64) {

@@ -4,6 +4,7 @@
 #include "compiler/lower/stages.hpp"
 #include "isa/base/random.hpp"
 #include "tests/compiler/lower/happens_before.hpp"
+#include "tests/compiler/lower/tile_item.hpp"
 
 namespace systole::lower {
 namespace {
@@ -98,13 +99,8 @@ class Generator {
 
   void emit(isa::Operation operation, isa::Engine engine, std::vector<BufferId> buffers,
             bool any = false) {
-    TileInstruction item;
-    item.instruction.engine = engine;
-    item.instruction.source = isa::SourceId(0);
-    item.instruction.operation = std::move(operation);
-    item.buffers = std::move(buffers);
-    item.any_engine = any;
-    program_.instructions.push_back(std::move(item));
+    program_.instructions.push_back(
+        tile_item(std::move(operation), engine, std::move(buffers), any));
   }
 
   void transfer() {
@@ -354,12 +350,7 @@ struct Chain {
   BufferId buffer() { return program.buffers.add({isa::Space::sbuf, 64, "b"}); }
 
   void add(isa::Operation operation, isa::Engine engine, std::vector<BufferId> buffers) {
-    TileInstruction item;
-    item.instruction.engine = engine;
-    item.instruction.source = isa::SourceId(0);
-    item.instruction.operation = std::move(operation);
-    item.buffers = std::move(buffers);
-    program.instructions.push_back(std::move(item));
+    program.instructions.push_back(tile_item(std::move(operation), engine, std::move(buffers)));
   }
 
   // Mnemonics of Scalar's stream: the functions, "load" for a table.

@@ -1,5 +1,6 @@
 #include "compiler/layout/apply.hpp"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -61,22 +62,46 @@ class Applying {
   void add_node(NodeId id) {
     const RowMeaning& row = row_of(statement_.of_node[id]);
     for (std::size_t i = 0; i < row.configuration.inputs.size(); ++i) {
-      const TensorId wanted = in_layout(graph_.nodes[id].inputs[i], row.configuration.inputs[i]);
-      laid_.graph.nodes[id].inputs[i] = wanted;
+      const TensorId tensor = graph_.nodes[id].inputs[i];
+      laid_.graph.nodes[id].inputs[i] =
+          in_layout(tensor, row.configuration.inputs[i], first_of_kernel(id, tensor));
     }
-    place(id, row.configuration.mechanism, row.price);
+    order_.push_back({id, row.configuration.mechanism, row.price});
   }
 
-  void place(NodeId id, Mechanism mechanism, const Price& price) {
-    order_.push_back(id);
-    laid_.mechanisms.add(mechanism);
-    laid_.predicted.add(price);
+  // The node in front of which a copy of this operand goes: maps run inside the kernel of the product, or of the first map,
+  // that they follow, if their other operands are there before it starts.
+  [[nodiscard]] NodeId first_of_kernel(NodeId reader, TensorId operand) const {
+    const NodeId maker = graph_.tensors[operand].producer;
+    NodeId first = reader;
+    while (std::holds_alternative<graph::Map>(graph_.nodes[first].op)) {
+      NodeId before;
+      for (const TensorId input : graph_.nodes[first].inputs) {
+        const NodeId next = graph_.tensors[input].producer;
+        if (input != operand && next.valid() && (!before.valid() || before < next)) {
+          before = next;
+        }
+      }
+      const bool hosts = before.valid() && is_map_or_product(graph_.nodes[before].op);
+      if (!hosts || (maker.valid() && before <= maker)) {
+        break;
+      }
+      first = before;
+    }
+    return first;
+  }
+
+  [[nodiscard]] static bool is_map_or_product(const graph::Op& op) {
+    return std::holds_alternative<graph::Map>(op) ||
+           std::holds_alternative<graph::Contraction>(op) ||
+           std::holds_alternative<graph::Convolution>(op);
   }
 
   [[nodiscard]] bool constant_known(TensorId id) const { return known_.contains(id); }
 
-  // The tensor itself if it has the layout, otherwise its copy that does.
-  TensorId in_layout(TensorId tensor, const Layout& layout) {
+  // The tensor itself if it has the layout, otherwise its copy that does, made in front of `reader` at the latest (invalid:
+  // behind all nodes).
+  TensorId in_layout(TensorId tensor, const Layout& layout, NodeId reader) {
     const bool constant = graph_.tensors[tensor].kind == graph::TensorKind::constant;
     if (constant && known_.try_emplace(tensor, true).second) {
       laid_.layouts[tensor] = layout;
@@ -86,7 +111,7 @@ class Applying {
     }
     const auto [entry, fresh] = copies_.try_emplace({tensor, layout});
     if (fresh) {
-      entry->second = constant ? copy_constant(tensor, layout) : convert(tensor, layout);
+      entry->second = constant ? copy_constant(tensor, layout) : convert(tensor, layout, reader);
     }
     return entry->second;
   }
@@ -105,14 +130,21 @@ class Applying {
     return id;
   }
 
-  TensorId convert(TensorId tensor, const Layout& layout) {
+  TensorId convert(TensorId tensor, const Layout& layout, NodeId reader) {
     const Conversion conversion =
         conversion_of(statement_, graph_, tensor, laid_.layouts[tensor], layout);
     const TensorId id =
         graph::add_node(laid_.graph, copy_name(tensor, layout), graph::Convert{}, {tensor});
     laid_.layouts.add(layout);
     laid_.storage.add(laid_.storage[tensor]);
-    place(laid_.graph.tensors[id].producer, conversion.mechanism, conversion.price);
+    const Placed placed{laid_.graph.tensors[id].producer, conversion.mechanism, conversion.price};
+    auto place = order_.end();  // if the reader has no place yet
+    for (auto back = order_.rbegin(); back != order_.rend() && back->node >= reader; ++back) {
+      if (back->node == reader) {
+        place = std::prev(back.base());
+      }
+    }
+    order_.insert(place, placed);
     return id;
   }
 
@@ -126,9 +158,10 @@ class Applying {
     }
     for (TensorId& output : laid_.graph.outputs) {
       const auto found = wanted.find(output);
-      output =
-          in_layout(output, found != wanted.end() ? found->second
-                                                  : default_layout(graph_.tensors[output].shape));
+      output = in_layout(
+          output,
+          found != wanted.end() ? found->second : default_layout(graph_.tensors[output].shape),
+          NodeId());
     }
   }
 
@@ -136,10 +169,12 @@ class Applying {
   void reorder() {
     IdVector<NodeId, graph::Node> nodes;
     nodes.reserve(order_.size());
-    for (const NodeId old : order_) {
-      graph::Node& node = laid_.graph.nodes[old];
+    for (const Placed& placed : order_) {
+      graph::Node& node = laid_.graph.nodes[placed.node];
       laid_.graph.tensors[node.output].producer = NodeId(nodes.size());
       nodes.add(std::move(node));
+      laid_.mechanisms.add(placed.mechanism);
+      laid_.predicted.add(placed.price);
     }
     laid_.graph.nodes = std::move(nodes);
   }
@@ -148,7 +183,12 @@ class Applying {
   const Statement& statement_;
   const solver::Assignment& assignment_;
   LaidGraph laid_;
-  std::vector<NodeId> order_;  // laid_.mechanisms and predicted are in this order
+  struct Placed {
+    NodeId node;
+    Mechanism mechanism = Mechanism::dma;
+    Price price;
+  };
+  std::vector<Placed> order_;
   std::map<std::pair<TensorId, Layout>, TensorId> copies_;
   std::map<TensorId, bool> known_;  // constants whose own layout is fixed
 };

@@ -1,5 +1,5 @@
 // From an answer of the solver to a laid-out graph: every operand in the layout of its operator's chosen row, conversions
-// as explicit Convert nodes (one per tensor and distinct wanted layout, in front of the first node that wants it),
+// as explicit Convert nodes (one per tensor and distinct wanted layout, in front of the kernel of the first node that wants it),
 // constants once per layout asked for.
 #pragma once
 

@@ -175,6 +175,42 @@ TEST_CASE("two consumers that want the same layout share one conversion") {
   CHECK(rows[2].tensor == "b");
 }
 
+TEST_CASE("what a follower of a product reads is converted before the product starts") {
+  Graph g;
+  const TensorId mask = graph::add_input(g, "mask", ElementType::f32, {6, 8});
+  const TensorId x = graph::add_input(g, "x", ElementType::f32, {6, 4});
+  const TensorId w = graph::add_weight(g, "w", ElementType::f32, {4, 8});
+  const TensorId row = graph::add_node(g, "row", graph::Map{.function = MapFunction::exp}, {mask});
+  const TensorId product =
+      graph::add_node(g, "product", graph::Contraction{{0, 1}, {1, 2}, {0, 2}}, {x, w});
+  const TensorId shown =
+      graph::add_node(g, "shown", graph::Map{.function = MapFunction::relu}, {product});
+  const TensorId sum =
+      graph::add_node(g, "sum", graph::Map{.function = MapFunction::add}, {shown, row});
+  const TensorId last =
+      graph::add_node(g, "last", graph::Contraction{{0, 1}, {0, 2}, {1, 2}}, {x, sum});
+  g.outputs = {last};
+  g.output_names = {"y"};
+  const Statement s = state(g);
+  Random random(5);
+  std::size_t seen = 0;
+  for (int trial = 0; trial < 200; ++trial) {
+    const LaidGraph laid = apply(g, s, random_assignment(s.problem, random));
+    const graph::Node& reader = laid.graph.nodes[laid.graph.tensors[sum].producer];
+    for (const TensorId operand : reader.inputs) {
+      if (operand == shown || operand == row) {
+        continue;
+      }
+      const NodeId copied = laid.graph.tensors[operand].producer;
+      const bool of_row = laid.graph.nodes[copied].inputs.front() == row;
+      const NodeId starts = laid.graph.tensors[of_row ? product : shown].producer;
+      CHECK((copied < starts) == of_row);
+      seen += of_row ? 1U : 0U;
+    }
+  }
+  CHECK(seen > 20);
+}
+
 TEST_CASE("inputs enter and outputs leave row-major") {
   Graph g;
   const TensorId x = graph::add_input(g, "x", ElementType::f32, {6, 8});

@@ -70,25 +70,38 @@ class Applying {
   }
 
   // The node in front of which a copy of this operand goes: maps run inside the kernel of the product, or of the first map,
-  // that they follow, if their other operands are there before it starts.
+  // that they follow, if their other operands are there before it starts. Not if that would have to wait for the operand,
+  // and a copy as large as the result would be in the way for longer than its fusion is worth.
   [[nodiscard]] NodeId first_of_kernel(NodeId reader, TensorId operand) const {
     const NodeId maker = graph_.tensors[operand].producer;
+    const graph::Shape& result = graph_.tensors[graph_.nodes[reader].output].shape;
+    const bool small = graph::elements(graph_.tensors[operand].shape) < graph::elements(result);
     NodeId first = reader;
-    while (std::holds_alternative<graph::Map>(graph_.nodes[first].op)) {
-      NodeId before;
-      for (const TensorId input : graph_.nodes[first].inputs) {
-        const NodeId next = graph_.tensors[input].producer;
-        if (input != operand && next.valid() && (!before.valid() || before < next)) {
-          before = next;
-        }
-      }
-      const bool hosts = before.valid() && is_map_or_product(graph_.nodes[before].op);
-      if (!hosts || (maker.valid() && before <= maker)) {
-        break;
-      }
+    NodeId before = last_maker(reader, operand);
+    while (small && std::holds_alternative<graph::Map>(graph_.nodes[first].op) && before.valid() &&
+           is_map_or_product(graph_.nodes[before].op) && !waits(before, maker)) {
       first = before;
+      before = last_maker(first, operand);
     }
     return first;
+  }
+
+  // Of the operands but this one, the one made last; invalid: none is made by a node.
+  [[nodiscard]] NodeId last_maker(NodeId reader, TensorId except) const {
+    NodeId last;
+    for (const TensorId input : graph_.nodes[reader].inputs) {
+      const NodeId maker = graph_.tensors[input].producer;
+      if (input != except && maker.valid() && (!last.valid() || last < maker)) {
+        last = maker;
+      }
+    }
+    return last;
+  }
+
+  // Whether what the node reads is all there before this maker has run.
+  [[nodiscard]] bool waits(NodeId node, NodeId maker) const {
+    const NodeId last = last_maker(node, TensorId());
+    return maker.valid() && (!last.valid() || last <= maker);
   }
 
   [[nodiscard]] static bool is_map_or_product(const graph::Op& op) {

@@ -177,38 +177,39 @@ TEST_CASE("two consumers that want the same layout share one conversion") {
 
 TEST_CASE("what a follower of a product reads is converted before the product starts") {
   Graph g;
-  const TensorId mask = graph::add_input(g, "mask", ElementType::f32, {6, 8});
-  const TensorId x = graph::add_input(g, "x", ElementType::f32, {6, 4});
+  const auto map = [&g](const char* name, MapFunction function, std::vector<TensorId> inputs) {
+    return graph::add_node(g, name, graph::Map{.function = function}, std::move(inputs));
+  };
+  const TensorId mask = graph::add_input(g, "mask", ElementType::f32, {6, 1});
+  const TensorId input = graph::add_input(g, "x", ElementType::f32, {6, 4});
   const TensorId w = graph::add_weight(g, "w", ElementType::f32, {4, 8});
-  const TensorId row = graph::add_node(g, "row", graph::Map{.function = MapFunction::exp}, {mask});
+  const TensorId early = map("early", MapFunction::exp, {mask});
+  const TensorId x = map("ready", MapFunction::relu, {input});
+  const TensorId late = map("late", MapFunction::relu, {mask});  // the product need not wait for it
   const TensorId product =
       graph::add_node(g, "product", graph::Contraction{{0, 1}, {1, 2}, {0, 2}}, {x, w});
-  const TensorId shown =
-      graph::add_node(g, "shown", graph::Map{.function = MapFunction::relu}, {product});
-  const TensorId sum =
-      graph::add_node(g, "sum", graph::Map{.function = MapFunction::add}, {shown, row});
-  const TensorId last =
-      graph::add_node(g, "last", graph::Contraction{{0, 1}, {0, 2}, {1, 2}}, {x, sum});
-  g.outputs = {last};
+  const TensorId first = map("first", MapFunction::add, {product, early});
+  const TensorId second = map("second", MapFunction::add, {first, early});
+  const TensorId third = map("third", MapFunction::add, {second, late});
+  g.outputs = {third};
   g.output_names = {"y"};
   const Statement s = state(g);
   Random random(5);
-  std::size_t seen = 0;
-  for (int trial = 0; trial < 200; ++trial) {
+  std::map<TensorId, int> seen;
+  for (int trial = 0; trial < 300; ++trial) {
     const LaidGraph laid = apply(g, s, random_assignment(s.problem, random));
-    const graph::Node& reader = laid.graph.nodes[laid.graph.tensors[sum].producer];
-    for (const TensorId operand : reader.inputs) {
-      if (operand == shown || operand == row) {
-        continue;
+    const NodeId starts = laid.graph.tensors[product].producer;
+    for (const NodeId node : laid.graph.nodes.ids()) {
+      const bool copies = std::holds_alternative<graph::Convert>(laid.graph.nodes[node].op);
+      const TensorId copied = laid.graph.nodes[node].inputs.front();
+      if (copies && (copied == early || copied == late)) {
+        CHECK((node < starts) == (copied == early));
+        ++seen[copied];
       }
-      const NodeId copied = laid.graph.tensors[operand].producer;
-      const bool of_row = laid.graph.nodes[copied].inputs.front() == row;
-      const NodeId starts = laid.graph.tensors[of_row ? product : shown].producer;
-      CHECK((copied < starts) == of_row);
-      seen += of_row ? 1U : 0U;
     }
   }
-  CHECK(seen > 20);
+  CHECK(seen[early] > 20);
+  CHECK(seen[late] > 20);
 }
 
 TEST_CASE("inputs enter and outputs leave row-major") {

@@ -134,9 +134,17 @@ void MapReducer::finish() {
   if (!followers.empty()) {
     b_.attach(output_.tensor, make_epilogue(b_, followers, output_.tensor));
   }
+  // In a few parts, so that what reads the first blocks' numbers need not wait for the last block's; all at once if the
+  // numbers take little time to make.
+  constexpr std::int64_t parts = 4;
+  constexpr std::int64_t long_row = 128;
   const std::int64_t partitions = b_.machine().partitions;
+  const std::int64_t blocks = (value_.partitions + partitions - 1) / partitions;
+  const bool long_rows = product(extents_of(value_, value_.free_axes)) >= long_row;
+  const std::int64_t at_once = long_rows ? (blocks + parts - 1) / parts : blocks;
   for_each_partition_range(
-      value_.partitions, partitions, value_.partitions, [&](Span range, bool by_blocks) {
+      value_.partitions, partitions, std::max<std::int64_t>(1, at_once),
+      [&](Span range, bool by_blocks) {
         Region region{range, {}, by_blocks};
         for (const std::int64_t extent : extents_of(output_, output_.free_axes)) {
           region.free.push_back({0, extent});

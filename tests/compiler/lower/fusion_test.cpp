@@ -281,6 +281,31 @@ TEST_CASE("rows inside a partition take their own number, and the sum rides alon
   expect_right(test, {1e-4, 1e-5});
 }
 
+TEST_CASE("sums of many blocks of partitions are handed on in parts") {
+  const auto test = [](std::int64_t row) {
+    Laid out;
+    const layout::Layout rows{{0, 1}, 1, 0};
+    const TensorId x = out.input("x", {9 * 128 + 5, row}, rows);
+    const TensorId e = out.node(Map{MapFunction::exp}, {x}, rows);
+    const TensorId sum = out.node(graph::Reduce{graph::ReduceFunction::sum, {1}, true}, {e}, rows);
+    out.output(out.node(Map{MapFunction::divide}, {e, sum}, rows));
+    return out;
+  };
+  const auto handed_on = [](const Laid& laid) {
+    std::vector<std::int64_t> blocks;
+    for (const lower::TileInstruction& item :
+         tiles(laid.laid, isa::read_machine("trn1")).instructions) {
+      if (item.instruction.operation.holds<isa::Copy>()) {
+        blocks.push_back(isa::free_elements(item.instruction.operation.get<isa::Copy>().out));
+      }
+    }
+    return blocks;
+  };
+  CHECK(handed_on(test(300)) == std::vector<std::int64_t>{3, 3, 3, 1});
+  CHECK(handed_on(test(40)) == std::vector<std::int64_t>{9, 1});  // soon made
+  expect_right(test(300), {1e-4, 1e-5});
+}
+
 TEST_CASE("reductions that keep free axes give the reference's values in every order of axes") {
   using graph::ReduceFunction;
   for (const Shape& shape :

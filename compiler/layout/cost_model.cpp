@@ -247,7 +247,7 @@ Features NodePricer::features(const Configuration& configuration) const {
     views.back().ready = state_->standing[position].boundary == Boundary::source;
     views.back().passing = state_->standing[position].boundary == Boundary::passing;
     views.back().folds = state_->standing[position].folds;
-    views.back().looked_up = state_->standing[position].looked_up;
+    views.back().sums_from = state_->standing[position].sums_from;
   }
   Work work(state_->context, state_->standing.back().siblings);
   add_up(work, {site, configuration, views, state_->dtypes});

@@ -33,6 +33,13 @@ bool is_looked_up(const graph::Node& node) {
   return map != nullptr && std::ranges::find(functions, map->function) != functions.end();
 }
 
+std::int64_t sums_from(const graph::Node& node) {
+  constexpr std::int64_t long_square = 513;
+  const auto* map = std::get_if<graph::Map>(&node.op);
+  const bool square = map != nullptr && map->function == graph::MapFunction::square;
+  return square ? long_square : is_looked_up(node) ? 1 : 0;
+}
+
 // Of the operands that a map could follow, the one made last: the others are there by then.
 void mark_passing(const graph::Graph& graph, IdVector<TensorId, Standing>& result) {
   IdVector<TensorId, int> uses(graph.tensors.size(), 0);
@@ -112,7 +119,7 @@ IdVector<TensorId, Standing> standings(const graph::Graph& graph) {
   mark_passing(graph, result);
   count_siblings(graph, result);
   for (const graph::Node& node : graph.nodes) {
-    result[node.output].looked_up = is_looked_up(node);
+    result[node.output].sums_from = sums_from(node);
   }
   return result;
 }

@@ -21,8 +21,9 @@ struct Standing {
   int siblings = 1;
   bool folds =
       false;  // passing, to a function of Scalar's table, which takes a scale and a shift on the way
-  bool looked_up =
-      false;  // made by such a function, whose instruction sums up its results on the way
+  // Elements per row from which the instruction that makes it sums up its results on the way (0: none does): functions of
+  // Scalar's table always, squares where Vector would not be faster.
+  std::int64_t sums_from = 0;
 
   bool operator==(const Standing&) const = default;
 };

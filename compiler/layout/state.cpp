@@ -234,7 +234,7 @@ class Stating {
       key.push_back(static_cast<std::int64_t>(s_.standing[tensor].boundary));
       key.push_back(s_.standing[tensor].siblings);
       key.push_back(s_.standing[tensor].folds ? 1 : 0);
-      key.push_back(s_.standing[tensor].looked_up ? 1 : 0);
+      key.push_back(s_.standing[tensor].sums_from);
       append(key, graph_.tensors[tensor].shape);
       append(key, domains_[tensor]);
     };

@@ -116,9 +116,11 @@ std::int64_t repeats(const NodeViews& node, std::size_t operand) {
   return count;
 }
 
+// Elements from which rows inside a partition are worked on one by one.
+constexpr std::int64_t long_row = 128;
+
 // One value per partition at most, or per long row of one: instructions take such an operand as a scalar beside the data.
 bool is_scalar(const NodeViews& node, std::size_t operand) {
-  constexpr std::int64_t long_row = 128;
   const View& view = node.views[operand];
   const View& out = node.views.back();
   return (view.free == 1 && out.free > 1) ||
@@ -204,6 +206,11 @@ void price_map(Work& work, const graph::Map& op, const NodeViews& node) {
 
 namespace {
 
+// Whether the instructions that make a value also make the sums of its rows.
+bool are_summed_on_the_way(const View& value, std::int64_t row) {
+  return value.sums_from > 0 && row >= value.sums_from && (row == value.free || row >= long_row);
+}
+
 void reduce_inside(Work& work, const graph::Reduce& op, const NodeViews& node) {
   const View& in = node.views[0];
   const Layout& layout = node.configuration.inputs[0];
@@ -218,7 +225,11 @@ void reduce_inside(Work& work, const graph::Reduce& op, const NodeViews& node) {
   }
   // Sums and maxima of 2-byte elements take two at a time; sums of what Scalar looks up are made on the way.
   using F = graph::ReduceFunction;
-  if (in.looked_up && passes == 1 && !in.hbm && (op.function == F::sum || op.function == F::mean)) {
+  const bool adds = op.function == F::sum || op.function == F::mean;
+  if (adds && passes == 1 && !in.hbm &&
+      are_summed_on_the_way(in, in.free / std::max<std::int64_t>(1, node.views[1].free))) {
+    // An instruction for each row.
+    work.add(Feature::instruction, static_cast<double>(in.blocks * (node.views[1].free - 1)));
     return;
   }
   const bool pairs = node.dtypes[0] == isa::DType::bf16 && node.dtypes[1] == isa::DType::bf16 &&

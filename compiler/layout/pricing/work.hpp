@@ -19,7 +19,7 @@ struct View {
   bool ready = false;    // from the start: its transfers can be made ahead
   bool passing = false;  // the operator can run in its producer's kernel
   bool folds = false;      // as in Standing
-  bool looked_up = false;  // as in Standing
+  std::int64_t sums_from = 0;  // as in Standing
 
   [[nodiscard]] std::int64_t elements() const { return partitions * free; }
   [[nodiscard]] std::int64_t per_partition() const { return blocks * free; }  // elements

@@ -504,6 +504,27 @@ TEST_CASE("a shift of what Scalar looks up costs nothing, nor do the sums of it"
   CHECK(count(w.features(other, DType::f32, rows), Feature::vector_element) == 300);
 }
 
+TEST_CASE("sums of squares, or of rows inside a partition, cost nothing only where rows are long") {
+  const auto elements = [](graph::MapFunction function, const graph::Shape& shape) {
+    Inner w;
+    const TensorId a = w.source(shape, DType::f32);
+    const TensorId made = graph::add_node(w.g, "made", graph::Map{.function = function}, {a});
+    const TensorId sum =
+        graph::add_node(w.g, "sum", graph::Reduce{graph::ReduceFunction::sum, {2}, true}, {made});
+    const layout::Configuration rows{{lay("(0|1 2)")}, lay("(0|1 2)"), Mechanism::standard};
+    return count(w.features(sum, DType::f32, rows), Feature::vector_element);
+  };
+  using F = graph::MapFunction;
+  CHECK(elements(F::square, {128, 1, 512}) == 512);  // Vector makes these
+  CHECK(elements(F::square, {128, 1, 513}) == 0);
+  CHECK(elements(F::square, {128, 8, 192}) == 8 * 192);  // the row counts, not what a partition has
+  CHECK(elements(F::square, {128, 8, 600}) == 0);
+  CHECK(elements(F::exp, {128, 1, 100}) == 0);
+  CHECK(elements(F::exp, {128, 8, 100}) == 8 * 100);
+  CHECK(elements(F::exp, {128, 8, 128}) == 0);
+  CHECK(elements(F::relu, {128, 1, 600}) == 600);
+}
+
 TEST_CASE("the cost files of the machines read, and print as they read") {
   for (const char* name : {"trn1", "trn2", "toy"}) {
     const CostModel c = read_cost_model(std::string(name) + ".analytic");

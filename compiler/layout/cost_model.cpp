@@ -53,6 +53,8 @@ constexpr auto fields() {
             "the same from SBUF"},
       Field{"column_min", &C::column_min, "columns", 0, 1e6, required,
             "least columns of an instruction"},
+      Field{"hiding_columns", &C::hiding_columns, "columns", 1, 1e6, yaml::optional,
+            "of the multiplies before a stationary load that hide it"},
       Field{"long_row", &C::long_row, "bytes", 1, 1e9, required,
             "from which a DMA row costs its bytes"},
       Field{"resident_share", &C::resident_share, "", 0, 1, required,

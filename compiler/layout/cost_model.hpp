@@ -54,6 +54,7 @@ struct CostModel {
   double transpose_sbuf_byte = 0;
 
   double column_min = 64;        // columns that an instruction takes at least
+  double hiding_columns = 188;   // of the multiplies before a stationary load that hide it
   double long_row = 2048;        // bytes from which a row costs its bytes
   double resident_share = 0.25;  // of a partition of SBUF
   double unhidden = 0.25;        // share of the less busy engines' work that shows

@@ -138,7 +138,7 @@ void broadcast(Work& work, const View& operand, const View& out, isa::DType dtyp
   if (!operand.hbm && !operand.ready && operand.partitions == 1 && isa::is_float(dtype) &&
       operand.free <= machine.moving_max) {
     work.multiply(dtype == isa::DType::f32, 1, operand.free);
-    work.stationary(1, std::min<std::int64_t>(out.partitions, machine.array_columns));
+    work.stationary(1, std::min<std::int64_t>(out.partitions, machine.array_columns), operand.free);
     work.elementwise(Feature::vector_element, 1, operand.free);
     work.add(Feature::handover, 3);  // array, eviction, consumer
     return;
@@ -253,12 +253,13 @@ void reduce_across(Work& work, const NodeViews& node) {
   const auto passes = static_cast<double>(parts(in.partitions, machine.array_rows));
   if (out.partitions == 1) {
     work.multiply(fp32, passes, kept);
-    work.stationary(passes, 1);
+    work.stationary(passes, 1, kept);
     work.elementwise(Feature::vector_element, 1, kept, machine.moving_max);
   } else {
     const auto tiles = static_cast<double>(out.blocks * out.free);
     work.multiply(fp32, passes * tiles, 1);
-    work.stationary(passes * tiles, std::min<std::int64_t>(out.partitions, machine.array_columns));
+    work.stationary(passes * tiles, std::min<std::int64_t>(out.partitions, machine.array_columns),
+                    1);
     work.elementwise(Feature::vector_element, 1, out.per_partition(), machine.moving_max);
   }
   work.add(Feature::handover, 2);  // array, eviction

@@ -175,7 +175,7 @@ void convert_by_array(Work& work, const View& from, const View& to, bool fp32) {
   const std::int64_t rows = std::min<std::int64_t>(from.partitions, machine.array_rows);
   work.multiply(fp32, fp32 ? tiles / 2 : tiles,
                 rows);  // the identity holds only 0 and 1: half the passes
-  work.stationary(tiles, std::min<std::int64_t>(to.partitions, machine.array_columns));
+  work.stationary(tiles, std::min<std::int64_t>(to.partitions, machine.array_columns), rows);
   const double evicted = static_cast<double>(to.blocks * rest * from.partitions);
   work.add(Feature::vector_element, evicted);
   work.add(Feature::instruction, std::max(1.0, evicted / static_cast<double>(std::min<std::int64_t>(

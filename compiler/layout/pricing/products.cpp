@@ -86,10 +86,23 @@ void convert(Work& work, const View& view, bool wide_operand, bool fp32) {
   }
 }
 
+// Both operands are loaded once if one of them can stay in SBUF; otherwise blocks of the moving one's columns stay in turn,
+// two at a time, and the stationary one comes again for each.
+double stationary_loads(const NodeViews& node, std::size_t stationary,
+                        const isa::Machine& machine) {
+  const auto bytes = [&node](std::size_t i) {
+    return node.views[i].per_partition() * node.views[i].bytes;
+  };
+  const std::int64_t room = machine.sbuf_bytes / 4 * 3;
+  const std::int64_t moving = bytes(1 - stationary);
+  return std::min(bytes(stationary), moving) <= room ? 1.0
+                                                     : static_cast<double>(parts(moving, room / 2));
+}
+
 void operands(Work& work, const NodeViews& node, std::size_t stationary, bool fp32,
-              double moving_times) {
+              double stationary_times) {
   for (std::size_t i = 0; i < 2; ++i) {
-    work.operand(node.views[i], i == stationary ? 1.0 : moving_times);
+    work.operand(node.views[i], i == stationary ? stationary_times : 1.0);
     convert(work, node.views[i], node.dtypes[i] == isa::DType::f32, fp32);
   }
 }
@@ -116,18 +129,14 @@ void price_contraction(Work& work, const graph::Contraction& op, const NodeViews
   const std::int64_t chunks = parts(sizes.own_moving, machine.moving_max);
   work.multiply(fp32, tiles * passes, sizes.own_moving);
   work.stationary(tiles * passes * static_cast<double>(parts(chunks, columns_groups)),
-                  std::min<std::int64_t>(sizes.own_rows, machine.array_columns));
+                  std::min<std::int64_t>(sizes.own_rows, machine.array_columns), sizes.own_moving);
   const std::uint64_t own_moving =
       stationary == 0 ? mask_of(op.rhs) & ~mask_of(op.lhs) : mask_of(op.lhs) & ~mask_of(op.rhs);
   work.add(Feature::vector_element,
            tiles * static_cast<double>(sizes.own_moving) * stride_factor(op, node, own_moving));
   work.add(Feature::instruction, tiles * static_cast<double>(chunks));
   work.add(Feature::handover, 3);  // array, eviction, consumer
-  // The moving operand stays in SBUF for all tiles if half of it can hold it.
-  const View& moving = node.views[1 - stationary];
-  const bool stays = moving.per_partition() * moving.bytes <= machine.sbuf_bytes / 2;
-  operands(work, node, stationary, fp32,
-           stays ? 1.0 : static_cast<double>(parts(tiles_per_batch, columns_groups)));
+  operands(work, node, stationary, fp32, stationary_loads(node, stationary, machine));
   work.result(node.views[2]);
 }
 
@@ -164,7 +173,8 @@ void price_convolution(Work& work, const graph::Convolution& op, const NodeViews
         1, machine.array_columns / std::max<std::int64_t>(per_group, machine.row_tile_min));
     work.multiply(fp32, tiles * passes, parts(pixels, beside));
     work.stationary(tiles * passes * static_cast<double>(parts(chunks, columns_groups)),
-                    std::min<std::int64_t>(per_group, machine.array_columns));
+                    std::min<std::int64_t>(per_group, machine.array_columns),
+                    parts(pixels, beside));
     if (folds) {  // the image once per folded position
       const View& image = node.views[0];
       work.rows(static_cast<double>(w[2] * image.elements() * image.bytes),
@@ -181,7 +191,7 @@ void price_convolution(Work& work, const graph::Convolution& op, const NodeViews
     const auto tiles =
         static_cast<double>(parts(across, machine.array_columns) * (pixels / across));
     work.multiply(fp32, tiles * passes, out[1]);
-    work.stationary(tiles * passes, std::min<std::int64_t>(across, machine.array_columns));
+    work.stationary(tiles * passes, std::min<std::int64_t>(across, machine.array_columns), out[1]);
     work.add(Feature::vector_element, tiles * static_cast<double>(out[1]));
     work.add(Feature::instruction, tiles * static_cast<double>(parts(out[1], machine.moving_max)));
     work.add(Feature::handover, 3);  // array, eviction, consumer

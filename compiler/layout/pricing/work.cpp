@@ -32,6 +32,13 @@ void Work::multiply(bool fp32, double count, std::int64_t columns) {
   add(fp32 ? Feature::column_fp32 : Feature::column, count * billed);
 }
 
+void Work::stationary(double count, std::int64_t columns, std::int64_t moving) {
+  const double under = std::max(model().column_min, static_cast<double>(moving));
+  const double shown = std::max(0.0, 1.0 - under / model().hiding_columns);
+  add(Feature::stationary_load, count);
+  add(Feature::stationary_column, count * static_cast<double>(columns) * shown);
+}
+
 void Work::elementwise(Feature engine, double passes, std::int64_t elements, std::int64_t chunk) {
   add(engine, passes * static_cast<double>(elements));
   add(Feature::instruction, std::max(1.0, passes) * static_cast<double>(parts(elements, chunk)));

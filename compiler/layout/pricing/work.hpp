@@ -47,10 +47,8 @@ class Work {
 
   // `count` multiplies of `columns` columns each by `stationary` loaded ones.
   void multiply(bool fp32, double count, std::int64_t columns);
-  void stationary(double count, std::int64_t columns) {
-    add(Feature::stationary_load, count);
-    add(Feature::stationary_column, count * static_cast<double>(columns));
-  }
+  // Each load runs under the multiplies before it, `moving` columns: only what they do not hide counts.
+  void stationary(double count, std::int64_t columns, std::int64_t moving);
   // `passes` over `elements` per partition by instructions of at most `chunk` elements.
   void elementwise(Feature engine, double passes, std::int64_t elements, std::int64_t chunk = chunk_elements);
   // DMA of `bytes` in rows of `row_bytes` to or from `partitions` of SBUF: each DMA engine serves some neighbouring ones.

@@ -61,6 +61,8 @@ constexpr auto fields() {
             "of a partition of SBUF; larger tensors are streamed"},
       Field{"unhidden", &C::unhidden, "", 0, 1, required,
             "share of the less busy engines' work that shows"},
+      Field{"beside_products", &C::beside_products, "", 0, 1, yaml::optional,
+            "share of vector work by blocks of partitions between products that shows"},
   };
 }
 
@@ -237,6 +239,31 @@ void add_up(Work& work, const NodeViews& node) {
 
 }  // namespace
 
+namespace {
+
+// Vector work between two products goes block by block of partitions, beside them, if no reduction among it runs over those.
+// Its first block shows.
+Features by_blocks(Features features, const Layout& layout, const graph::Shape& shape,
+                   std::uint32_t reduced, const PricingContext& context) {
+  if (reduced == 0 || layout.split == 0) {
+    return features;
+  }
+  const auto first = static_cast<unsigned>(layout.order.front());
+  const std::int64_t extent = shape[first];
+  if (((reduced >> first) & 1U) != 0 || extent <= context.machine.partitions) {
+    return features;
+  }
+  const double first_block = 1.0 / static_cast<double>(parts(extent, context.machine.partitions));
+  const double shown = first_block + (1 - first_block) * context.model.beside_products;
+  for (const Feature feature :
+       {Feature::vector_element, Feature::scalar_element, Feature::instruction}) {
+    features[static_cast<std::size_t>(feature)] *= shown;
+  }
+  return features;
+}
+
+}  // namespace
+
 Features NodePricer::features(const Configuration& configuration) const {
   const Site& site = state_->site;
   std::vector<View> views;
@@ -253,7 +280,11 @@ Features NodePricer::features(const Configuration& configuration) const {
   }
   Work work(state_->context, state_->standing.back().siblings);
   add_up(work, {site, configuration, views, state_->dtypes});
-  return work.features();
+  const bool reduces = std::holds_alternative<graph::Reduce>(site.node->op);
+  const Layout& layout = reduces ? configuration.inputs.front() : configuration.output;
+  const graph::Shape& shape = reduces ? *site.shapes.front() : *site.shapes.back();
+  return by_blocks(work.features(), layout, shape, state_->standing.back().reduced,
+                   state_->context);
 }
 
 Price NodePricer::price(const Configuration& configuration) const {

@@ -58,6 +58,7 @@ struct CostModel {
   double long_row = 2048;        // bytes from which a row costs its bytes
   double resident_share = 0.25;  // of a partition of SBUF
   double unhidden = 0.25;        // share of the less busy engines' work that shows
+  double beside_products = 0.5;  // share of vector work by blocks between products that shows
 
   bool operator==(const CostModel&) const = default;
 };

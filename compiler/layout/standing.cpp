@@ -69,6 +69,59 @@ void mark_passing(const graph::Graph& graph, IdVector<TensorId, Standing>& resul
   }
 }
 
+bool is_vector_work(const graph::Graph& graph, TensorId tensor) {
+  const graph::Tensor& t = graph.tensors[tensor];
+  if (t.kind != graph::TensorKind::intermediate) {
+    return false;
+  }
+  const graph::Op& op = graph.nodes[t.producer].op;
+  return std::holds_alternative<graph::Map>(op) || std::holds_alternative<graph::Reduce>(op);
+}
+
+bool is_product(const graph::Op& op) {
+  return std::holds_alternative<graph::Contraction>(op) ||
+         std::holds_alternative<graph::Convolution>(op);
+}
+
+void mark_reduced(const graph::Graph& graph, IdVector<TensorId, Standing>& result) {
+  struct Group {
+    bool fed = false, read = false, keeps_axes = true;
+    std::uint32_t reduced = 0;
+  };
+  TensorClasses classes(graph.tensors.size());
+  for (const graph::Node& node : graph.nodes) {
+    for (const TensorId input : node.inputs) {
+      if (is_vector_work(graph, node.output) && is_vector_work(graph, input)) {
+        classes.join(node.output, input);
+      }
+    }
+  }
+  std::vector<Group> groups(graph.tensors.size());
+  for (const graph::Node& node : graph.nodes) {
+    Group& own = groups[classes.find(node.output)];
+    for (const TensorId input : node.inputs) {
+      const graph::Tensor& tensor = graph.tensors[input];
+      if (is_product(node.op) && is_vector_work(graph, input)) {
+        groups[classes.find(input)].read = true;
+      }
+      own.fed = own.fed || (tensor.kind == graph::TensorKind::intermediate &&
+                            is_product(graph.nodes[tensor.producer].op));
+    }
+    if (const auto* reduce = std::get_if<graph::Reduce>(&node.op)) {
+      own.keeps_axes = own.keeps_axes && reduce->keep;
+      for (const int axis : reduce->axes) {
+        own.reduced |= 1U << static_cast<unsigned>(axis);
+      }
+    }
+  }
+  for (const TensorId tensor : graph.tensors.ids()) {
+    const Group& group = groups[classes.find(tensor)];
+    if (is_vector_work(graph, tensor) && group.fed && group.read && group.keeps_axes) {
+      result[tensor].reduced = group.reduced;
+    }
+  }
+}
+
 void count_siblings(const graph::Graph& graph, IdVector<TensorId, Standing>& result) {
   std::map<std::pair<std::size_t, TensorId>, int> counts;
   const auto key = [](const graph::Node& node) {
@@ -117,6 +170,7 @@ IdVector<TensorId, Standing> standings(const graph::Graph& graph) {
     result[tensor].boundary = by_root[roots.find(tensor)];
   }
   mark_passing(graph, result);
+  mark_reduced(graph, result);
   count_siblings(graph, result);
   for (const graph::Node& node : graph.nodes) {
     result[node.output].sums_from = sums_from(node);

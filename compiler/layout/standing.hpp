@@ -25,6 +25,10 @@ struct Standing {
   // Scalar's table always, squares where Vector would not be faster.
   std::int64_t sums_from = 0;
 
+  // Made by vector work between two products: the axes that reductions among it reduce, a bit each; 0: not so. By blocks of
+  // any other axis across the partitions, that work goes on beside the products.
+  std::uint32_t reduced = 0;
+
   bool operator==(const Standing&) const = default;
 };
 

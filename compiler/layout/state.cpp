@@ -235,6 +235,7 @@ class Stating {
       key.push_back(s_.standing[tensor].siblings);
       key.push_back(s_.standing[tensor].folds ? 1 : 0);
       key.push_back(s_.standing[tensor].sums_from);
+      key.push_back(s_.standing[tensor].reduced);
       append(key, graph_.tensors[tensor].shape);
       append(key, domains_[tensor]);
     };

@@ -549,6 +549,39 @@ TEST_CASE("sums of squares, or of rows inside a partition, cost nothing only whe
   CHECK(elements(F::relu, {128, 1, 600}) == 600);
 }
 
+TEST_CASE("vector work by blocks between products shows its first block and a share of the rest") {
+  // x w1 -> centred by its mean over `reduced` -> w2, or to the graph's output.
+  const auto elements = [](std::int64_t rows, int reduced, bool read, const char* layout) {
+    Inner w;
+    const TensorId x = w.source({rows, 64}, DType::f32);
+    const TensorId w1 = w.source({64, 300}, DType::f32);
+    const TensorId w2 = w.source({300, 64}, DType::f32);
+    const graph::Contraction product{{0, 1}, {1, 2}, {0, 2}};
+    const TensorId y = graph::add_node(w.g, "y", product, {x, w1});
+    const TensorId mean = graph::add_node(
+        w.g, "mean", graph::Reduce{graph::ReduceFunction::max, {reduced}, true}, {y});
+    const TensorId centred = graph::add_node(
+        w.g, "centred", graph::Map{.function = graph::MapFunction::subtract}, {y, mean});
+    const TensorId out = read ? graph::add_node(w.g, "out", product, {centred, w2}) : centred;
+    w.g.outputs = {out};
+    w.g.output_names = {"out"};
+    const Layout l = lay(layout);
+    const bool inside = l.order.front() != reduced;  // otherwise only the map is asked for
+    return inside ? count(w.features(mean, DType::f32, {{l}, l, Mechanism::standard}),
+                          Feature::vector_element)
+                  : count(w.features(centred, DType::f32, {{l, l}, l, Mechanism::standard}),
+                          Feature::vector_element);
+  };
+  const double all = 300 * 3;  // three blocks
+  CHECK(elements(300, 1, true, "(0|1)") == doctest::Approx(all * (1.0 / 3 + 2.0 / 3 / 2)));
+  CHECK(elements(300, 1, false, "(0|1)") == all);  // no product reads it
+  CHECK(elements(128, 1, true, "(0|1)") == 300);   // one block
+  CHECK(elements(300, 0, true, "(1|0)") == doctest::Approx(all * (1.0 / 3 + 2.0 / 3 / 2)));
+  // A reduction runs over the partitions: two tiles of three blocks, read one after the other, and the row of maxima that
+  // the array repeats.
+  CHECK(elements(300, 0, true, "(0|1)") == 2 * all + 300);
+}
+
 TEST_CASE("the cost files of the machines read, and print as they read") {
   for (const char* name : {"trn1", "trn2", "toy"}) {
     const CostModel c = read_cost_model(std::string(name) + ".analytic");

@@ -34,7 +34,7 @@ TEST_CASE("large transposes end within 1.5 times of what the DMA engines take fo
 
 TEST_CASE("BERT-large, 384 tokens, ends within 1.31 times the roofline of its own work") {
   const sim::Report report = measured_model("bert_large", isa::read_machine("trn1"),
-                                            {{"tokens", 384}}, {"neocpu", "calibrated"});
+                                            {{"tokens", 384}}, {"exact", "calibrated"});
   INFO(report.total.count() << " ticks, roofline " << report.roofline.count());
   CHECK(100 * report.total.count() <= 131 * report.roofline.count());
 }

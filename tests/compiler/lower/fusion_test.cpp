@@ -548,6 +548,41 @@ TEST_CASE("an output that is read inside as well stays in SBUF and is stored onc
   CHECK(stores == 2);
 }
 
+TEST_CASE("axes side by side only in a window of one index between them are turned one by one") {
+  // Of [a, b, c, d] with d across the partitions one index of b: a and c look like neighbours there, and are none.
+  const layout::Layout whole{{3, 0, 1, 2}, 1, 0};
+  const layout::Layout turned{{0, 2, 3, 1}, 2, 0};
+  for (const bool back : {false, true}) {
+    Laid test;
+    std::vector<TensorId> parts;
+    const TensorId x = test.input("x", {6, 3, 20, 40}, back ? turned : whole);
+    const TensorId y = back ? x : test.node(Map{MapFunction::tanh}, {x}, whole);
+    for (std::int64_t index = 0; index < 3; ++index) {
+      TensorId part = graph::add_slice(test.laid.graph, "window", y, {0, index, 0, 0}, {1, 1, 1, 1},
+                                       {6, 1, 20, 40});
+      test.laid.mechanisms.resize(test.laid.graph.nodes.size(), layout::Mechanism::alias);
+      test.laid.predicted.resize(test.laid.graph.nodes.size());
+      test.place(part, back ? turned : whole);
+      if (back) {  // what is turned into a window
+        part = test.node(Map{MapFunction::tanh}, {part}, turned);
+      }
+      parts.push_back(test.node(graph::Convert{}, {part}, back ? whole : turned,
+                                layout::Mechanism::array_transpose));
+    }
+    if (back) {
+      const TensorId joined = test.node(graph::Concat{1}, parts, whole, layout::Mechanism::alias);
+      test.output(test.node(Map{MapFunction::tanh}, {joined}, whole));
+    } else {
+      for (const TensorId part : parts) {
+        test.output(test.node(Map{MapFunction::tanh}, {part}, turned));
+      }
+    }
+    const std::string fault =
+        fault_of(test.laid, test.inputs, isa::read_machine("trn1"), {1e-4, 1e-4});
+    CHECK_MESSAGE(fault.empty(), fault);
+  }
+}
+
 TEST_CASE("heads that straddle the blocks of partitions are turned as one long axis") {
   const layout::Layout heads{{0, 1, 2}, 2, 0};   // (0 1|2)
   const layout::Layout turned{{2, 0, 1}, 1, 0};  // (2|0 1)

@@ -75,6 +75,7 @@ void take_over(Measured& row, const Measured& earlier) {
   row.instructions = earlier.instructions;
   row.program = earlier.program;
   row.sbuf_peak = earlier.sbuf_peak;
+  row.scheduled = earlier.scheduled;
   row.hbm_bytes = earlier.hbm_bytes;
   row.outcome = earlier.outcome;
   row.error = earlier.error;
@@ -99,6 +100,7 @@ void compile_and_run(Measured& row, const Setting& setting, const MeasureOptions
   add_prices(row, compiled.laid);
   row.hbm_bytes = compiled.hbm_peak;
   row.sbuf_peak = compiled.allocation.sbuf_peak;
+  row.scheduled = Ticks(compiled.estimate);
   row.sources = compiled.program.sources;
   row.program = isa::checksum(isa::encode(compiled.program));
   for (const auto& stream : compiled.program.streams) {

@@ -38,6 +38,7 @@ struct Measured {
   std::size_t instructions = 0;
   std::uint64_t program = 0;   // checksum: equal programs have equal ones
   std::int64_t sbuf_peak = 0;  // bytes per partition
+  Ticks scheduled;             // when the list schedule expected the end
   std::int64_t hbm_bytes = 0;  // held at once; without values it may be more than there is
   sim::Outcome outcome;
   std::optional<double>

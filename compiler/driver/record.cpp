@@ -14,6 +14,7 @@ double share(Ticks part, Ticks whole) {
 void add_report(nlohmann::ordered_json& line, const Measured& row, const sim::Timing& timing) {
   const sim::Report& report = row.outcome.report;
   line["measured"] = report.cycles;
+  line["scheduled"] = sim::reference_cycles(timing, row.scheduled).count();
   line["microseconds"] = report.microseconds;
   line["roofline"] = sim::reference_cycles(timing, report.roofline).count();
   line["tensor_busy"] =

@@ -130,7 +130,9 @@ class Joining {
          i < items.size() && static_cast<std::int64_t>(group.size()) < most; ++i) {
       const isa::Instruction& instruction = items[i].instruction;
       if (instruction.engine == isa::Engine::tensor) {
-        array += estimated(instruction.operation, isa::Engine::tensor, machine_).interval;
+        if (instruction.operation.holds<isa::Multiply>()) {  // loads go on beside these
+          array += estimated(instruction.operation, isa::Engine::tensor, machine_).interval;
+        }
         if (array > patience ||
             std::ranges::find(items[i].buffers, first->out_buffer) != items[i].buffers.end()) {
           break;

@@ -29,10 +29,10 @@ constexpr int stream_of(isa::Engine engine) {
   return static_cast<int>(engine);
 }
 
-// All rings share the engines evenly: of many loads at once, the one that is needed first arrives
-// with the last. Two rings keep the engines busy, twice as many hide the start of a transfer. Stores
-// take half as many: nothing waits for them but room, while the array waits for loads.
-constexpr int most_load_rings = 4;
+// All rings share the engines evenly: of many loads at once, the one that is needed first arrives with the last, and what
+// moves inside SBUF waits for loads that run ahead. One ring alone pays a longer time for a row than the engines do; two
+// keep them busy. Loads take one more than stores: the array waits for them.
+constexpr int most_load_rings = 3;
 constexpr int most_store_rings = 2;
 
 // Rings [0, loads) belong to Sync, the next ones to GpSimd.

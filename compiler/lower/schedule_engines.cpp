@@ -2,25 +2,19 @@
 
 #include <algorithm>
 
-#include "isa/transposition.hpp"
-
 namespace systole::lower {
 namespace {
 
 // Ticks per cycle of each engine's clock (2.8, 1.12, 1.4, 1.4, 1.4 GHz on v2; the same ratios on
 // v3).
 constexpr std::array<std::int64_t, isa::engine_count> ticks_per_cycle = {2, 5, 4, 4, 4};
-constexpr std::int64_t shortest = 64;  // cycles between two instructions of one engine
-constexpr std::int64_t overhead = 60;  // cycles of opening an access that stay visible
-constexpr std::int64_t stationary_switch =
-    8;  // cycles; the load itself goes on beside the last multiply
-constexpr std::int64_t gpsimd_start = 150;           // cycles
-constexpr std::int64_t sum_readout = 64;             // cycles, of an activation's sums
-constexpr std::int64_t apart_bytes = 16;             // from element to element: half the rate
-constexpr std::int64_t dma_bytes_per_ktick = 48000;  // all engines together
-constexpr std::int64_t dma_ticks_per_row = 22;       // descriptors, all engines together
-constexpr std::int64_t descriptor_bytes = 2048;      // neighbouring rows share one up to this
-constexpr std::int64_t descriptor_rows = 8;          // and so many
+constexpr std::int64_t shortest = 64;             // cycles between two instructions of one engine
+constexpr std::int64_t overhead = 60;             // cycles of opening an access that stay visible
+constexpr std::int64_t stationary_columns = 4;    // a cycle
+constexpr std::int64_t stationary_shortest = 16;  // cycles of a load of them
+constexpr std::int64_t gpsimd_start = 150;        // cycles
+constexpr std::int64_t sum_readout = 64;          // cycles, of an activation's sums
+constexpr std::int64_t apart_bytes = 16;          // from element to element: half the rate
 
 bool in_psum(const isa::Access& access) {
   return access.space == isa::Space::psum;
@@ -72,6 +66,9 @@ std::int64_t vector_cycles(const isa::Operation& operation, const Shape& shape) 
   if (operation.holds<isa::Reciprocal>()) {
     return 8 * shape.elements;
   }
+  if (operation.holds<isa::Memset>() && shape.bf16) {
+    return shape.elements / 2;
+  }
   if (const auto* reduce = operation.get_if<isa::TensorReduce>()) {
     const bool quick = reduce->op == isa::AluOp::add || reduce->op == isa::AluOp::max;
     return shape.bf16 && quick ? shape.elements / 2 : shape.elements;
@@ -86,29 +83,6 @@ isa::Activation activation_on(const isa::Access& in, const isa::Access& out,
   activation.out = out;
   activation.function = function;
   return activation;
-}
-
-// Rows, of which a few that are neighbours in HBM share a descriptor up to its size.
-std::int64_t descriptors(const isa::Dma& dma, std::int64_t bytes) {
-  const std::int64_t rows = isa::rows(dma.source, dma.destination);
-  const bool load = dma.source.space == isa::Space::hbm;
-  const isa::DmaAccess& memory = load ? dma.source : dma.destination;
-  if (rows == 0 || memory.space != isa::Space::hbm) {
-    return rows;
-  }
-  const std::int64_t row = std::max<std::int64_t>(1, bytes / rows);
-  const std::int64_t run = isa::contiguous_run(memory) * isa::size_of(memory.dtype);
-  const std::int64_t merged = std::min({run, descriptor_bytes, row * descriptor_rows});
-  return merged > row ? bytes / merged + 1 : rows;
-}
-
-// In blocks, at nine tenths of the rate from HBM and at half of it from SBUF.
-std::int64_t transposing_ticks(const isa::Dma& dma, const isa::Machine& machine) {
-  const auto turned = isa::transposition_of(dma.source, dma.destination);
-  const std::int64_t bytes = isa::blocks_of(turned.value(), machine) * machine.partitions *
-                             machine.dma_engines * isa::size_of(dma.destination.dtype);
-  const std::int64_t tenths = dma.source.space == isa::Space::hbm ? 9 : 5;
-  return bytes * 10 * 1000 / (tenths * dma_bytes_per_ktick);
 }
 
 bool floats(const isa::Access& in, const isa::Access& out) {
@@ -147,33 +121,31 @@ std::optional<isa::Operation> activation_of(const isa::TensorScalar& op) {
   return std::nullopt;
 }
 
+Duration array_duration(const isa::Operation& operation, const Shape& shape) {
+  const std::int64_t period = ticks_per_cycle[static_cast<std::size_t>(isa::Engine::tensor)];
+  std::int64_t cycles = 0;
+  std::int64_t passes = shape.apart ? 2 : 1;
+  if (const auto* multiply = operation.get_if<isa::Multiply>()) {
+    cycles = std::max(isa::free_elements(multiply->moving), shortest);
+    passes *= multiply->moving.dtype == isa::DType::f32 ? (multiply->zero_one ? 2 : 4) : 1;
+  } else {
+    const auto& load = operation.get<isa::LoadStationary>();
+    cycles =
+        std::max(isa::free_elements(load.stationary) / stationary_columns, stationary_shortest);
+    passes *= load.stationary.dtype == isa::DType::f32 ? 4 : 1;
+  }
+  return {period * passes * cycles, period * passes * cycles};
+}
+
 }  // namespace
 
 Duration estimated(const isa::Operation& operation, isa::Engine engine,
                    const isa::Machine& machine) {
-  const auto transfer = [](std::int64_t ticks) { return Duration{ticks, ticks}; };
-  if (const auto* dma = operation.get_if<isa::Dma>()) {
-    if (dma->transpose) {
-      return transfer(transposing_ticks(*dma, machine));
-    }
-    const std::int64_t bytes =
-        isa::elements(dma->destination) * isa::size_of(dma->destination.dtype);
-    return transfer(
-        std::max(bytes * 1000 / dma_bytes_per_ktick, descriptors(*dma, bytes) * dma_ticks_per_row));
-  }
-  if (const auto* indirect = operation.get_if<isa::DmaIndirect>()) {
-    return transfer(isa::elements(indirect->rows_side) * isa::size_of(indirect->rows_side.dtype) *
-                    1000 / dma_bytes_per_ktick);
-  }
   const std::int64_t period = ticks_per_cycle[static_cast<std::size_t>(engine)];
   const Shape shape = shape_of(operation);
   std::int64_t cycles = shape.elements;
   if (engine == isa::Engine::tensor) {
-    const auto* multiply = operation.get_if<isa::Multiply>();
-    cycles = multiply == nullptr ? stationary_switch
-                                 : std::max(isa::free_elements(multiply->moving), shortest);
-    cycles *= multiply != nullptr && multiply->moving.dtype == isa::DType::f32 ? 4 : 1;
-    return {period * cycles, period * cycles};
+    return array_duration(operation, shape);
   }
   if (engine == isa::Engine::vector) {
     cycles = vector_cycles(operation, shape);

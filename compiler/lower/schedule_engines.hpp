@@ -14,17 +14,13 @@
 
 namespace systole::lower {
 
-// A transfer: both the time of its bytes; it takes trigger_ticks of the triggering engine, and is
-// complete transfer_latency after its last byte's turn.
 struct Duration {
   std::int64_t elements = 0;  // until the last element is through
-  std::int64_t interval = 0;  // until the engine takes another instruction
+  std::int64_t interval = 0;  // until the engine (the array: the same tiles) takes another one
 };
+// Of anything but a transfer (schedule_transfers).
 [[nodiscard]] Duration estimated(const isa::Operation& operation, isa::Engine engine,
                                  const isa::Machine& machine);
-
-inline constexpr std::int64_t trigger_ticks = 280;
-inline constexpr std::int64_t transfer_latency = 7300;
 
 // The function whose table the Scalar engine needs for the operation; loading another one than the
 // last takes table_load ticks. Plain copies (with scale and bias) need none.

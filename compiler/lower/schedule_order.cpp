@@ -6,7 +6,9 @@
 #include <optional>
 #include <queue>
 
+#include "compiler/lower/schedule_array.hpp"
 #include "compiler/lower/schedule_engines.hpp"
+#include "compiler/lower/schedule_transfers.hpp"
 
 namespace systole::lower {
 namespace {
@@ -33,10 +35,6 @@ struct Ready {
   Time scalar = 0;
   Time elsewhere = 0;
 };
-
-// Ticks of transfers that are under way before the next is chosen: enough to keep the DMA engines busy. Chosen earlier, a
-// load that becomes possible meanwhile, because it reads what a store has just put in order, would queue behind all others.
-constexpr Time transfers_ahead = transfer_latency;
 
 bool accesses_psum(const isa::Operation& operation) {
   bool psum = false;
@@ -97,7 +95,9 @@ class Lister {
         needs_(precedence.nodes(), 0),
         ready_(precedence.nodes()),
         longer_on_vector_(precedence.instructions, 0),
-        started_(precedence.instructions, false) {
+        started_(precedence.instructions, false),
+        transfers_(machine),
+        array_(machine) {
     sequence_.engines.resize(precedence.instructions, isa::Engine::sync);
     sequence_.order.reserve(precedence.nodes());
     for (const std::uint32_t node : precedence.after.nodes) {
@@ -301,13 +301,11 @@ class Lister {
     started_[node] = true;
     Ready done;
     if (is_transfer(operation(node))) {
-      transfers_free_ =
-          std::max(transfers_free_, now) + estimated(operation(node), which, machine_).elements;
+      done.vector = done.scalar = done.elsewhere = transfers_.add(operation(node), now);
       free_[engine] = now + trigger_ticks;
       if (which == isa::Engine::sync) {
-        free_[engine] = std::max(free_[engine], transfers_free_ - transfers_ahead);
+        free_[engine] = std::max(free_[engine], transfers_.next_load());
       }
-      done.vector = done.scalar = done.elsewhere = transfers_free_ + transfer_latency;
     } else {
       const std::optional<isa::Operation> executed =
           as_executed_on(operation(node), which, machine_);
@@ -316,8 +314,11 @@ class Lister {
         now = table_ready(node, run, now);
       }
       const Duration duration = estimated(run, which, machine_);
+      if (which == isa::Engine::tensor) {
+        now = array_.start(run, duration.elements, now);
+      }
       const Time end = now + duration.elements;
-      free_[engine] = now + duration.interval;
+      free_[engine] = now + (which == isa::Engine::tensor ? array_issue : duration.interval);
       done.vector = done.scalar = done.elsewhere = end + hand_over[engine];
       if (engine == vector_engine) {
         done.vector = end + turn_around;
@@ -347,7 +348,8 @@ class Lister {
   std::vector<bool> started_;
   std::array<Waiting, queue_count> queues_;
   std::array<Time, isa::engine_count> free_{};
-  Time transfers_free_ = 0;
+  TransferEngines transfers_;
+  ArrayTiles array_;
   Time psum_free_ = 0;  // the port that Vector and Scalar share on v2
   std::optional<isa::Function> table_;
   Time idle_ = 0;  // Scalar's longest pause since that was used

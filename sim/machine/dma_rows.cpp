@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "isa/base/error.hpp"
+#include "isa/engine_share.hpp"
 #include "isa/jumps.hpp"
 #include "isa/transposition.hpp"
 
@@ -14,56 +15,6 @@ namespace {
 
 // A long row within HBM is cut so finely that the engines end at nearly the same time.
 constexpr std::int64_t pieces_per_engine = 8;
-
-// Partitions that the pattern touches, counted per engine.
-std::vector<std::int64_t> partitions_per_engine(const isa::DmaAccess& access,
-                                                const isa::Machine& machine) {
-  const int per_engine =
-      std::max(1, (machine.partitions + machine.dma_engines - 1) / machine.dma_engines);
-  std::vector<std::int64_t> count(static_cast<std::size_t>(machine.dma_engines), 0);
-  int across = 0;
-  isa::DmaDim step;
-  for (int d = 0; d < access.rank; ++d) {
-    const isa::DmaDim& dim = access.dims[static_cast<std::size_t>(d)];
-    if (dim.across && dim.extent > 1) {
-      ++across;
-      step = dim;
-    }
-  }
-  if (across == 0 ||
-      (across == 1 && step.stride == 1)) {  // neighbouring partitions: nearly every transfer
-    const int end = access.partition + (across == 0 ? 1 : step.extent);
-    for (int p = access.partition; p < end;) {
-      const int engine = p / per_engine;
-      const int stop = std::min(end, (engine + 1) * per_engine);
-      count[static_cast<std::size_t>(engine)] += stop - p;
-      p = stop;
-    }
-    return count;
-  }
-  std::vector<bool> touched(static_cast<std::size_t>(machine.partitions), false);
-  touched[static_cast<std::size_t>(access.partition)] = true;
-  for (int d = 0; d < access.rank; ++d) {
-    const isa::DmaDim& dim = access.dims[static_cast<std::size_t>(d)];
-    if (!dim.across || dim.extent == 1) {
-      continue;
-    }
-    std::vector<bool> next(touched.size(), false);
-    for (std::size_t p = 0; p < touched.size(); ++p) {
-      for (std::int32_t i = 0; touched[p] && i < dim.extent; ++i) {
-        const std::int64_t to = static_cast<std::int64_t>(p) + dim.stride * i;
-        if (to >= 0 && to < machine.partitions) {
-          next[static_cast<std::size_t>(to)] = true;
-        }
-      }
-    }
-    touched = std::move(next);
-  }
-  for (std::size_t p = 0; p < touched.size(); ++p) {
-    count[p / static_cast<std::size_t>(per_engine)] += touched[p] ? 1 : 0;
-  }
-  return count;
-}
 
 // `total` split in proportion to the weights; the first engines take what is left over.
 std::vector<std::int64_t> split(std::int64_t total, std::vector<std::int64_t> weights) {
@@ -97,10 +48,10 @@ std::vector<std::int64_t> weights_of(const isa::DmaAccess& source,
                                      const isa::DmaAccess& destination,
                                      const isa::Machine& machine) {
   if (destination.space == isa::Space::sbuf) {
-    return partitions_per_engine(destination, machine);
+    return isa::partitions_per_engine(destination, machine);
   }
   if (source.space == isa::Space::sbuf) {
-    return partitions_per_engine(source, machine);
+    return isa::partitions_per_engine(source, machine);
   }
   return std::vector<std::int64_t>(static_cast<std::size_t>(machine.dma_engines), 1);
 }

@@ -116,9 +116,76 @@ TEST_CASE("the sums of a product reach Vector 243 ns after the array's last colu
   small.add(isa::LoadStationary{stationary, 0}, isa::Engine::tensor, {weights});
   small.add(isa::Multiply{columns, made}, isa::Engine::tensor, {moving, sums});
   small.add(isa::Reciprocal{made, kept}, isa::Engine::vector, {sums, out});
-  constexpr std::int64_t load = 8 * 2;  // 2.8 GHz
+  constexpr std::int64_t load = 128 / 4 * 2;  // four columns a cycle of 2.8 GHz
   constexpr std::int64_t product = 256 * 2;
   CHECK(small.sequence().end == load + product + 1360 + 256 * 8 * 5 + from_vector);
+}
+
+TEST_CASE("products on disjoint tiles of the array run side by side, those on one tile in turn") {
+  const auto end_of = [](std::int16_t second_row) {
+    Small small;
+    const BufferId weights = small.buffer();
+    const BufferId moving = small.buffer();
+    isa::Access made = row(512, isa::Space::psum);
+    made.partitions = 64;
+    for (const std::int16_t first : {std::int16_t{0}, second_row}) {
+      isa::Access operand = row(512);
+      operand.dtype = isa::DType::bf16;
+      operand.partition = first;
+      operand.partitions = 64;
+      isa::Access stationary = operand;
+      stationary.dims[0] = {1, 64};
+      small.add(isa::LoadStationary{stationary, 0}, isa::Engine::tensor, {weights});
+      small.add(isa::Multiply{operand, made}, isa::Engine::tensor,
+                {moving, small.buffer(isa::Space::psum)});
+    }
+    return small.sequence().end;
+  };
+  constexpr std::int64_t load = 16 * 2;
+  constexpr std::int64_t product = 512 * 2;
+  CHECK(end_of(0) == load + 2 * product + 1360);
+  // The second load begins a cycle after the first product, and its product when it ends.
+  CHECK(end_of(64) == load + 2 + load + product + 1360);
+}
+
+TEST_CASE("a transfer takes the engines of its partitions, and another one waits for those alone") {
+  constexpr std::int32_t elements = 4096;
+  struct Moved {
+    std::int16_t partition = 0;
+    std::int32_t count = 0;
+    bool store = false;
+  };
+  const auto end_of = [](const std::vector<Moved>& transfers) {
+    Small small;
+    for (const Moved& moved : transfers) {
+      isa::HbmTensor tensor;
+      tensor.name = "t" + std::to_string(small.program.tensors.size());
+      tensor.shape = tensor.storage = {128, elements};
+      tensor.order = {0, 1};
+      isa::Dma dma;
+      dma.source.tensor = small.program.tensors.add(tensor);
+      dma.source.rank = dma.destination.rank = 2;
+      dma.source.dims[0] = {elements, moved.count, false};
+      dma.destination.space = isa::Space::sbuf;
+      dma.destination.partition = moved.partition;
+      dma.destination.dims[0] = {1, moved.count, true};
+      dma.source.dims[1] = dma.destination.dims[1] = {1, elements, false};
+      if (moved.store) {
+        std::swap(dma.source, dma.destination);
+      }
+      small.add(dma, isa::Engine::sync,
+                {small.program.buffers.add({isa::Space::sbuf, 4 * elements, "b"})});
+    }
+    return small.sequence().end;
+  };
+  // An engine serves 8 partitions at 3.036 bytes a tick, from 760 ns after the trigger on, the next one 25 ns later; the
+  // signal comes 300 ns after the last byte. Loads and stores have different triggers.
+  constexpr std::int64_t around = 4256 + 1680;
+  constexpr std::int64_t eight = std::int64_t{8} * 4 * elements * 1000 / 3036;
+  CHECK(end_of({{0, 8}}) == around + eight);
+  CHECK(end_of({{0, 128}}) == around + 15 * 140 + eight);
+  CHECK(end_of({{0, 8}, {0, 8, true}}) == around + 2 * eight);
+  CHECK(end_of({{0, 8}, {8, 8, true}}) == around + eight);
 }
 
 TEST_CASE("what two engines can execute goes to the one that ends it first") {

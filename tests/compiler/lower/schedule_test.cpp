@@ -329,8 +329,9 @@ struct Chain {
     isa::Activation exp{row, row};
     exp.function = isa::Function::exp;
     add(exp, isa::Engine::scalar, {buffer(), buffer()});
-    if (waits) {  // for two transfers
+    if (waits) {  // for three transfers
       const BufferId first = buffer();
+      const BufferId second = buffer();
       isa::Dma dma;
       dma.source.space = isa::Space::hbm;
       dma.source.tensor = isa::TensorId(0);
@@ -339,7 +340,8 @@ struct Chain {
       dma.destination.space = isa::Space::sbuf;
       add(dma, isa::Engine::sync, {first});
       dma.source = dma.destination;
-      add(dma, isa::Engine::sync, {first, loaded});
+      add(dma, isa::Engine::sync, {first, second});
+      add(dma, isa::Engine::sync, {second, loaded});
     }
     add(isa::Activation{row, row}, isa::Engine::scalar, {loaded, copied});
     isa::Activation log{row, row};

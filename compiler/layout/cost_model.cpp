@@ -245,12 +245,11 @@ namespace {
 // Its first block shows.
 Features by_blocks(Features features, const Layout& layout, const graph::Shape& shape,
                    std::uint32_t reduced, const PricingContext& context) {
-  if (reduced == 0 || layout.split == 0) {
-    return features;
-  }
-  const auto first = static_cast<unsigned>(layout.order.front());
-  const std::int64_t extent = shape[first];
-  if (((reduced >> first) & 1U) != 0 || extent <= context.machine.partitions) {
+  const std::vector<int> across = partition_axes(layout, shape);
+  const bool waits = std::ranges::any_of(
+      across, [reduced](int axis) { return ((reduced >> static_cast<unsigned>(axis)) & 1U) != 0; });
+  const std::int64_t extent = partition_extent(layout, shape);
+  if (reduced == 0 || waits || extent <= context.machine.partitions) {
     return features;
   }
   const double first_block = 1.0 / static_cast<double>(parts(extent, context.machine.partitions));

@@ -582,6 +582,27 @@ TEST_CASE("vector work by blocks between products shows its first block and a sh
   CHECK(elements(300, 0, true, "(0|1)") == 2 * all + 300);
 }
 
+TEST_CASE("blocks between products are counted over all axes across the partitions") {
+  Inner w;
+  const TensorId x = w.source({6, 50, 64}, DType::f32);
+  const TensorId w1 = w.source({64, 200}, DType::f32);
+  const TensorId w2 = w.source({200, 64}, DType::f32);
+  const graph::Contraction product{{0, 1, 2}, {2, 3}, {0, 1, 3}};
+  const TensorId y = graph::add_node(w.g, "y", product, {x, w1});
+  const TensorId most =
+      graph::add_node(w.g, "most", graph::Reduce{graph::ReduceFunction::max, {2}, true}, {y});
+  const TensorId less =
+      graph::add_node(w.g, "less", graph::Map{.function = graph::MapFunction::subtract}, {y, most});
+  w.g.outputs = {graph::add_node(w.g, "out", product, {less, w2})};
+  w.g.output_names = {"out"};
+  const auto elements = [&](const char* layout) {
+    return count(w.features(most, DType::f32, {{lay(layout)}, lay(layout), Mechanism::standard}),
+                 Feature::vector_element);
+  };
+  CHECK(elements("(0 1|2)") == doctest::Approx(3 * 200 * (1.0 / 3 + 2.0 / 3 / 2)));
+  CHECK(elements("(1|0 2)") == 6 * 200);  // one block
+}
+
 TEST_CASE("the cost files of the machines read, and print as they read") {
   for (const char* name : {"trn1", "trn2", "toy"}) {
     const CostModel c = read_cost_model(std::string(name) + ".analytic");

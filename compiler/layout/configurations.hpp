@@ -33,7 +33,8 @@
 //                  P = its leading index axes, indices (all but last|last).                                dma
 //   Convert        anything to anything: reorder if P is the same group; array_transpose if P(from) and P(to) are
 //                  disjoint; dma always; dma_transpose, of 2-byte types, if the machine has it, the innermost free axis becomes
-//                  the innermost partition axis, and that the innermost free one.
+//                  the innermost partition axis, and that the innermost free one; vector_transpose if both sides fall into blocks that
+//                  lie inside quadrants (block_turn.hpp).
 //
 // Axes of extent 1 do not count anywhere: "one k label" is one of those that move bytes, and none if no k label does; a
 // Slice, Concat or Pad compares layouts on the axes that move bytes on both sides.
@@ -58,12 +59,12 @@ struct Configuration {
 };
 
 // All configurations of a node whose operand and output layouts (constants: free) are in the given domains.
-[[nodiscard]] std::vector<Configuration> configurations(const graph::Graph& graph, graph::NodeId node,
-                                                        const IdVector<graph::TensorId, std::vector<Layout>>& domains,
-                                                        const isa::Machine& machine);
+[[nodiscard]] std::vector<Configuration> configurations(
+    const graph::Graph& graph, graph::NodeId node,
+    const IdVector<graph::TensorId, std::vector<Layout>>& domains, const isa::Machine& machine);
 
 // Whether lowering must accept this configuration (the table above).
-[[nodiscard]] bool accepts(const graph::Graph& graph, graph::NodeId node, const Configuration& configuration,
-                           const isa::Machine& machine);
+[[nodiscard]] bool accepts(const graph::Graph& graph, graph::NodeId node,
+                           const Configuration& configuration, const isa::Machine& machine);
 
 }  // namespace systole::layout

@@ -51,6 +51,8 @@ constexpr auto fields() {
             "per byte of blocks transposed by DMA from HBM, of one DMA engine; 0 = never"},
       Field{"transpose_sbuf_byte", &C::transpose_sbuf_byte, cycles, 0, 1e9, yaml::optional,
             "the same from SBUF"},
+      Field{"turned_block", &C::turned_block, cycles, 0, 1e9, yaml::optional,
+            "per block turned by the vector engine; 0 = never"},
       Field{"column_min", &C::column_min, "columns", 0, 1e6, required,
             "least columns of an instruction"},
       Field{"hiding_columns", &C::hiding_columns, "columns", 1, 1e6, yaml::optional,
@@ -94,6 +96,7 @@ constexpr std::array<FeatureEntry, feature_count> feature_entries{{
     {"table", &CostModel::table, Worker::scalar},
     {"transpose_hbm_byte", &CostModel::transpose_hbm_byte, Worker::dma},
     {"transpose_sbuf_byte", &CostModel::transpose_sbuf_byte, Worker::dma},
+    {"turned_block", &CostModel::turned_block, Worker::vector},
 }};
 
 const FeatureEntry& entry(Feature feature) {

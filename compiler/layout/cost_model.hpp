@@ -31,8 +31,9 @@
 namespace systole::layout {
 
 struct CostModel {
-  std::string machine;    // name of the machine that it is for
-  std::string fitted_to;  // fingerprint of the machine's file, timing included; empty: not fitted to measurements
+  std::string machine;  // name of the machine that it is for
+  std::string
+      fitted_to;  // fingerprint of the machine's file, timing included; empty: not fitted to measurements
 
   // Reference-clock cycles per unit, named as the features.
   double column = 0;
@@ -52,6 +53,7 @@ struct CostModel {
   double table = 0;
   double transpose_hbm_byte = 0;  // these two 0: no such conversions
   double transpose_sbuf_byte = 0;
+  double turned_block = 0;  // 0: no such conversions
 
   double column_min = 64;        // columns that an instruction takes at least
   double hiding_columns = 188;   // of the multiplies before a stationary load that hide it

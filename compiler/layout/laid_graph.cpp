@@ -80,6 +80,8 @@ std::string_view name_of(Mechanism mechanism) {
       return "array_transpose";
     case Mechanism::dma_transpose:
       return "dma_transpose";
+    case Mechanism::vector_transpose:
+      return "vector_transpose";
   }
   return "?";
 }

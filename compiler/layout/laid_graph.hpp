@@ -24,6 +24,7 @@ enum class Mechanism : std::uint8_t {
   reorder,          // conversion inside each partition (vector/scalar copy with a permuted pattern)
   array_transpose,  // conversion through the tensor engine and PSUM
   dma_transpose,    // conversion on the DMA engines' transposing path
+  vector_transpose,  // conversion by the vector engine's turns of blocks (block_turn.hpp)
 };
 [[nodiscard]] std::string_view name_of(Mechanism mechanism);
 

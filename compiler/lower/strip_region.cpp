@@ -116,7 +116,8 @@ class Finder {
                                   mechanism == layout::Mechanism::standard) ||
                                  (std::holds_alternative<graph::Convert>(op) &&
                                   (mechanism == layout::Mechanism::array_transpose ||
-                                   mechanism == layout::Mechanism::dma_transpose)));
+                                   mechanism == layout::Mechanism::dma_transpose ||
+                                   mechanism == layout::Mechanism::vector_transpose)));
   }
 
   // Adds the node, and behind it all that reads or makes values that would go through HBM. False: not possible; then

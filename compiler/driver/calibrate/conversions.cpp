@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "compiler/driver/measure.hpp"
+#include "compiler/layout/block_turn.hpp"
 #include "isa/base/error.hpp"
 
 namespace systole::driver {
@@ -15,6 +16,9 @@ namespace {
 using layout::Boundary;
 using layout::Layout;
 using layout::Mechanism;
+
+// By so many Vector may turn a tensor sooner than other ways do, beyond them only where those have nothing but single elements.
+constexpr std::int64_t few_blocks = 32;
 
 class Chain {
  public:
@@ -115,21 +119,27 @@ std::vector<LoneConversion> with_rivals(const LoneConversion& conversion,
                                         const isa::Machine& machine) {
   std::vector<LoneConversion> out{conversion};
   const graph::Shape& shape = conversion.type.shape;
-  if (!machine.dma_transpose || !isa::is_float(conversion.dtype) ||
-      isa::size_of(conversion.dtype) != 2 ||
-      !layout::transposition_of(conversion.from, conversion.to, shape)) {
-    return out;
-  }
+  const bool by_dma = machine.dma_transpose && isa::is_float(conversion.dtype) &&
+                      isa::size_of(conversion.dtype) == 2 &&
+                      layout::transposition_of(conversion.from, conversion.to, shape).has_value();
+  const auto turn = layout::block_turn_of(conversion.from, conversion.to, shape, machine);
+  const bool by_vector = turn && turn->blocks() <= few_blocks;
   const auto add = [&out, &conversion](Mechanism mechanism) {
     if (mechanism != conversion.mechanism) {
       out.push_back(conversion);
       out.back().mechanism = mechanism;
     }
   };
-  add(Mechanism::dma_transpose);
+  if (by_dma) {
+    add(Mechanism::dma_transpose);
+  }
+  if (by_vector) {
+    add(Mechanism::vector_transpose);
+  }
   const std::vector<int> before = layout::partition_axes(conversion.from, shape);
   const std::vector<int> after = layout::partition_axes(conversion.to, shape);
-  if (std::ranges::find_first_of(before, after) == before.end()) {
+  if ((by_dma || by_vector) && isa::is_float(conversion.dtype) &&
+      std::ranges::find_first_of(before, after) == before.end()) {
     add(Mechanism::array_transpose);
   }
   return out;

@@ -27,8 +27,8 @@ struct LoneConversion {
                                              const layout::Statement& statement,
                                              graph::NodeId convert);
 
-// What DMA can transpose is measured that way as well, and by the array, whatever was chosen: a first guess that never
-// chooses one of them would not be corrected. The conversion itself comes first.
+// What DMA can transpose, or Vector in few blocks, is measured that way as well, and by the array, whatever was chosen: a first
+// guess that never chooses one of them would not be corrected. The conversion itself comes first.
 [[nodiscard]] std::vector<LoneConversion> with_rivals(const LoneConversion& conversion,
                                                       const isa::Machine& machine);
 

@@ -74,13 +74,16 @@ std::vector<Rule> rules(const graph::Convert&, const Site& site) {
   Rule dma = reorder;
   dma.mechanism = Mechanism::dma;
   dma.links.clear();
-  if (!site.machine->dma_transpose) {
-    return {reorder, transpose, dma};
+  Rule blocks = reorder;
+  blocks.mechanism = Mechanism::vector_transpose;
+  blocks.links[0].kind = Link::Kind::turned_in_blocks;
+  std::vector<Rule> out{reorder, transpose, dma, blocks};
+  if (site.machine->dma_transpose) {
+    out.push_back(reorder);
+    out.back().mechanism = Mechanism::dma_transpose;
+    out.back().links[0].kind = Link::Kind::turned_by_dma;
   }
-  Rule turning = reorder;
-  turning.mechanism = Mechanism::dma_transpose;
-  turning.links[0].kind = Link::Kind::turned_by_dma;
-  return {reorder, transpose, dma, turning};
+  return out;
 }
 
 }  // namespace systole::layout

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "compiler/layout/block_turn.hpp"
+
 namespace systole::layout {
 
 namespace {
@@ -204,6 +206,10 @@ bool holds(const Link& link, const Operand& a, const Operand& b, const Site& sit
     case Link::Kind::turned_by_dma:
       return transposition_of(a.layout, b.layout, *site.shapes[static_cast<std::size_t>(link.b)])
           .has_value();
+    case Link::Kind::turned_in_blocks:
+      return block_turn_of(a.layout, b.layout, *site.shapes[static_cast<std::size_t>(link.b)],
+                           *site.machine)
+          .has_value();
     case Link::Kind::same_free_order:
       return agree({{}, fa.free, mask_of(fa.free)}, {{}, fb.free, mask_of(fb.free)});
     case Link::Kind::relabelled: {
@@ -238,6 +244,7 @@ std::vector<Operand> across(const Link& link, const Rule& rule, const Operand& f
       break;
     case Link::Kind::disjoint_partition:
     case Link::Kind::turned_by_dma:
+    case Link::Kind::turned_in_blocks:
       break;
     case Link::Kind::same_free_order: {
       const Form order = induced({{}, from.form.free, mask_of(from.form.free)}, shape, own);

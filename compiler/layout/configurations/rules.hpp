@@ -22,8 +22,8 @@ struct PartitionRule {
     exactly,  // this list
     one,      // exactly one of `iterators`; nothing if there is none to choose from
     group,    // one of `iterators` or all of them in any order (nothing if there are none),
-            // optionally behind members of `prefix` if the extent of the part behind is a multiple
-            // of `multiple`
+    // optionally behind members of `prefix` if the extent of the part behind is a multiple
+    // of `multiple`
   };
   Kind kind = Kind::without;
   Iterators iterators;
@@ -43,9 +43,10 @@ struct Link {
     same_partition,      // the same list of iterators on the partitions
     kept_partition,      // one tensor under two layouts: every element in the same partition
     disjoint_partition,  // no iterator on the partitions of both
-    turned_by_dma,       // one tensor under two layouts: the DMA engines' transposing path goes from one to the other
-    same_free_order,     // iterators free in both: same order
-    relabelled,          // the same bytes through the reshape
+    turned_by_dma,  // one tensor under two layouts: the DMA engines' transposing path goes from one to the other
+    turned_in_blocks,  // one tensor under two layouts: Vector turns one into the other block by block
+    same_free_order,  // iterators free in both: same order
+    relabelled,       // the same bytes through the reshape
   };
   int a = 0;
   int b = 0;

@@ -1,6 +1,7 @@
 // Movement: by DMA in rows as long as both sides allow, or by copies inside the partitions.
 #include <algorithm>
 
+#include "compiler/layout/block_turn.hpp"
 #include "compiler/layout/pricing/work.hpp"
 
 namespace systole::layout {
@@ -199,6 +200,32 @@ void convert_by_turning_dma(Work& work, const View& from, const View& to,
   work.result(to);
 }
 
+// Bytes between neighbours along the innermost of these axes in a side's free dim.
+std::int64_t bytes_between(const std::vector<int>& axes, const View& side, const Layout& layout,
+                           const graph::Shape& shape) {
+  std::int64_t stride = side.bytes;
+  for (std::size_t i = layout.order.size(); !axes.empty() && i-- > at(layout.split);) {
+    if (layout.order[i] == axes.back()) {
+      return stride;
+    }
+    stride *= shape[at(layout.order[i])];
+  }
+  return 0;
+}
+
+// One instruction of Vector per block, at half the rate where its elements lie far apart on either side.
+void convert_by_blocks(Work& work, const View& from, const View& to, const BlockTurn& turn,
+                       bool apart) {
+  const auto blocks = static_cast<double>(turn.blocks());
+  work.operand(from);
+  work.add(Feature::turned_block, blocks);
+  if (apart) {
+    work.add(Feature::vector_element, blocks * static_cast<double>(block_lanes(work.machine())));
+  }
+  work.add(Feature::handover, 1);
+  work.result(to);
+}
+
 // Extent of the long partition axes before the last `kept`.
 std::int64_t leading(const Layout& layout, const graph::Shape& shape, std::size_t kept) {
   const std::vector<int> axes = partition_axes(layout, shape);
@@ -235,6 +262,11 @@ Features conversion_features(Mechanism mechanism, const graph::Shape& shape, isa
     convert_by_dma(work, source, result, common_run({from, shape}, {to, shape}));
   } else if (mechanism == Mechanism::dma_transpose) {
     convert_by_turning_dma(work, source, result, *transposition_of(from, to, shape));
+  } else if (mechanism == Mechanism::vector_transpose) {
+    const BlockTurn turn = *block_turn_of(from, to, shape, machine);
+    const std::int64_t widest = std::max(bytes_between(turn.to.cut, source, from, shape),
+                                         bytes_between(turn.from.cut, result, to, shape));
+    convert_by_blocks(work, source, result, turn, widest >= wide_stride_bytes);
   }
   return work.features();
 }
@@ -288,6 +320,9 @@ Conversion price_conversion(const graph::Shape& shape, isa::DType dtype, const L
   consider(Mechanism::dma);
   if (dma_turns(dtype, model, machine) && transposition_of(from, to, shape).has_value()) {
     consider(Mechanism::dma_transpose);
+  }
+  if (model.turned_block > 0 && block_turn_of(from, to, shape, machine).has_value()) {
+    consider(Mechanism::vector_transpose);
   }
   return best;
 }

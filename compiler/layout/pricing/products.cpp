@@ -61,7 +61,6 @@ Sizes sizes_of(const graph::Contraction& op, const NodeViews& node, std::size_t 
 
 // Elements in the time of one where neighbours of the result, written one label's values after the
 // other, lie far apart: what is inside the moving operand's own labels in the result.
-constexpr std::int64_t wide_stride_bytes = 16;
 constexpr double wide_stride_factor = 2;
 
 double stride_factor(const graph::Contraction& op, const NodeViews& node, std::uint64_t own) {

@@ -16,23 +16,28 @@ struct View {
   std::int64_t blocks = 1;      // indices per partition
   std::int64_t bytes = 4;       // of an element
   bool hbm = false;
-  bool ready = false;    // from the start: its transfers can be made ahead
-  bool passing = false;  // the operator can run in its producer's kernel
-  bool folds = false;      // as in Standing
+  bool ready = false;          // from the start: its transfers can be made ahead
+  bool passing = false;        // the operator can run in its producer's kernel
+  bool folds = false;          // as in Standing
   std::int64_t sums_from = 0;  // as in Standing
 
   [[nodiscard]] std::int64_t elements() const { return partitions * free; }
   [[nodiscard]] std::int64_t per_partition() const { return blocks * free; }  // elements
 };
 
+// Elements so far apart, or farther, pass at half the rate.
+inline constexpr std::int64_t wide_stride_bytes = 16;
+
 struct PricingContext {
   const CostModel& model;
   const isa::Machine& machine;
 };
-[[nodiscard]] View view_of(const Layout& layout, const graph::Shape& shape, isa::DType dtype, Boundary boundary,
-                           const PricingContext& context);
+[[nodiscard]] View view_of(const Layout& layout, const graph::Shape& shape, isa::DType dtype,
+                           Boundary boundary, const PricingContext& context);
 
-[[nodiscard]] inline std::int64_t parts(std::int64_t total, std::int64_t size) { return (total + size - 1) / size; }
+[[nodiscard]] inline std::int64_t parts(std::int64_t total, std::int64_t size) {
+  return (total + size - 1) / size;
+}
 
 class Work {
  public:
@@ -50,7 +55,8 @@ class Work {
   // Each load runs under the multiplies before it, `moving` columns: only what they do not hide counts.
   void stationary(double count, std::int64_t columns, std::int64_t moving);
   // `passes` over `elements` per partition by instructions of at most `chunk` elements.
-  void elementwise(Feature engine, double passes, std::int64_t elements, std::int64_t chunk = chunk_elements);
+  void elementwise(Feature engine, double passes, std::int64_t elements,
+                   std::int64_t chunk = chunk_elements);
   // DMA of `bytes` in rows of `row_bytes` to or from `partitions` of SBUF: each DMA engine serves some neighbouring ones.
   void rows(double bytes, double row_bytes, std::int64_t partitions);
   // A whole operand between HBM and SBUF, `times` over, if it lives in HBM. HBM holds it partition after partition, so
@@ -67,7 +73,8 @@ class Work {
   static constexpr std::int64_t chunk_elements = 2048;  // of one instruction, as lowering cuts them
 
  private:
-  [[nodiscard]] double engines(std::int64_t partitions) const;  // DMA engines that serve so many partitions
+  [[nodiscard]] double engines(
+      std::int64_t partitions) const;  // DMA engines that serve so many partitions
 
   PricingContext context_;
   int siblings_;

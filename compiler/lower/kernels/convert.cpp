@@ -2,7 +2,8 @@
 //
 // reorder: every element stays in its partition; copies with the source's dims permuted. Partition
 // axes may come or go if they only choose between blocks of whole partitions.
-// array_transpose, dma_transpose: see array_transpose.hpp, dma_transpose.hpp. dma: one walk over all axes, any layout to any other.
+// array_transpose, vector_transpose, dma_transpose: see the headers of these names. dma: one walk over all axes, any layout to any
+// other.
 #include <algorithm>
 #include <optional>
 
@@ -11,6 +12,7 @@
 #include "compiler/lower/kernels/chunks.hpp"
 #include "compiler/lower/kernels/dma_transpose.hpp"
 #include "compiler/lower/kernels/movement.hpp"
+#include "compiler/lower/kernels/vector_transpose.hpp"
 #include "compiler/lower/pieces.hpp"
 #include "isa/base/error.hpp"
 
@@ -33,9 +35,13 @@ class Conversion {
     const std::optional<std::size_t> kept =
         layout::kept_partition_axes(b_.laid().layouts[from_.tensor], b_.laid().layouts[to_.tensor],
                                     from_.shape, b_.machine().partitions);
+    const bool in_blocks = mechanism == layout::Mechanism::vector_transpose;
     if (mechanism == layout::Mechanism::reorder && kept) {
       reorder(*kept);
-    } else if (mechanism == layout::Mechanism::array_transpose && array_turns(from_, to_)) {
+    } else if (in_blocks && vector_turns(b_, from_, to_)) {
+      turn_by_vector(b_, from_, to_);
+    } else if ((in_blocks || mechanism == layout::Mechanism::array_transpose) &&
+               array_turns(from_, to_)) {
       turn_by_array(b_, from_, to_);
     } else if (mechanism == layout::Mechanism::dma_transpose && dma_turns(b_, from_, to_)) {
       turn_by_dma(b_, from_, to_);

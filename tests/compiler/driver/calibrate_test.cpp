@@ -139,6 +139,30 @@ TEST_CASE("what DMA can transpose is measured that way and by the array, and onl
   CHECK(mechanisms(trn2) == std::vector{Mechanism::array_transpose});
 }
 
+TEST_CASE("what Vector turns in few blocks is measured that way and by the array") {
+  const isa::Machine trn1 = isa::read_machine("trn1");
+  driver::LoneConversion conversion;
+  conversion.type = {graph::ElementType::f32, {2, 96, 64}};
+  conversion.from = {{1, 0, 2}, 1, 0};
+  conversion.to = {{2, 0, 1}, 1, 0};
+  conversion.mechanism = layout::Mechanism::array_transpose;
+  using layout::Mechanism;
+  const auto mechanisms = [&] {
+    std::vector<Mechanism> out;
+    for (const driver::LoneConversion& c : driver::with_rivals(conversion, trn1)) {
+      out.push_back(c.mechanism);
+    }
+    return out;
+  };
+  CHECK(mechanisms() == std::vector{Mechanism::array_transpose, Mechanism::vector_transpose});
+  conversion.from = {{0, 1, 2}, 2, 0};  // the array cannot
+  conversion.to = {{0, 2, 1}, 2, 0};
+  conversion.mechanism = Mechanism::dma;
+  CHECK(mechanisms() == std::vector{Mechanism::dma, Mechanism::vector_transpose});
+  conversion.type.shape[0] = 6;  // 36 blocks
+  CHECK(mechanisms() == std::vector{Mechanism::dma});
+}
+
 TEST_CASE("a transpose of three heads in blocks of two is not sent through DMA") {
   driver::TargetOptions options;
   const driver::Target target = driver::load_target(options);

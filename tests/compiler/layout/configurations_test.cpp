@@ -238,6 +238,10 @@ TEST_CASE("conversions: inside partitions, across disjoint ones, or by DMA") {
   CHECK_FALSE(accepted(g, {"(0 1|2)"}, "(1|0 2)", Mechanism::array_transpose));
   CHECK(accepted(g, {"(0 1|2)"}, "(1|0 2)", Mechanism::dma));
   CHECK_FALSE(accepted(g, {"(0 1|2)"}, "(1|0 2)", Mechanism::reorder));
+  CHECK(accepted(g, {"(0|1 2)"}, "(1|0 2)", Mechanism::vector_transpose));
+  CHECK(accepted(g, {"(0 1|2)"}, "(2|0 1)", Mechanism::vector_transpose));
+  CHECK_FALSE(accepted(g, {"(0 1|2)"}, "(1|0 2)", Mechanism::vector_transpose));
+  CHECK_FALSE(accepted(g, {"(0|1 2)"}, "(0|2 1)", Mechanism::vector_transpose));
 }
 
 TEST_CASE("conversions by DMA transpose: where the machine has it, of one type of 2 bytes") {
@@ -343,7 +347,7 @@ TEST_CASE("enumeration lists exactly what is accepted, over all layouts of small
         }
         c.output = c.inputs.back();
         c.inputs.pop_back();
-        for (int m = 0; m <= static_cast<int>(Mechanism::dma_transpose); ++m) {
+        for (int m = 0; m <= static_cast<int>(Mechanism::vector_transpose); ++m) {
           c.mechanism = static_cast<Mechanism>(m);
           if (accepts(g, node, c, machine)) {
             expected.insert(c);

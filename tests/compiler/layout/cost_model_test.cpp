@@ -375,6 +375,52 @@ TEST_CASE("DMA transposes in whole blocks, where machine, type and prices have i
   CHECK(chosen(DType::bf16) == Mechanism::array_transpose);
 }
 
+TEST_CASE("Vector turns a few blocks after one wait, where the prices have it") {
+  CostModel prices = model();
+  const auto counted = [&](const Shape& shape, const char* from, const char* to, DType type) {
+    return conversion_features(Mechanism::vector_transpose, shape, type, lay(from), lay(to),
+                               Boundary::inside, prices, machine());
+  };
+  const Features few = counted({32, 32}, "(0|1)", "(1|0)", DType::f32);
+  CHECK(count(few, Feature::turned_block) == 1);
+  CHECK(count(few, Feature::handover) == 1);
+  CHECK(count(few, Feature::vector_element) == 0);
+  // [heads, d, tokens]: elements of one index of the middle axis lie 7 * 2 and 8 * 2 bytes apart.
+  CHECK(count(counted({32, 7, 32}, "(0|2 1)", "(2|1 0)", DType::bf16), Feature::vector_element) ==
+        0);
+  CHECK(count(counted({32, 8, 32}, "(0|2 1)", "(2|1 0)", DType::bf16), Feature::vector_element) ==
+        8 * 32);
+  CHECK(count(counted({32, 8, 32}, "(0|1 2)", "(2|0 1)", DType::bf16), Feature::vector_element) ==
+        8 * 32);
+
+  const auto chosen = [&](const Shape& shape, const char* from, const char* to, DType type) {
+    return price_conversion(shape, type, lay(from), lay(to), Boundary::inside, prices, machine())
+        .mechanism;
+  };
+  CHECK(chosen({32, 32}, "(0|1)", "(1|0)", DType::bf16) ==
+        Mechanism::array_transpose);  // no price of it
+  prices.turned_block = 100;
+  CHECK(chosen({32, 32}, "(0|1)", "(1|0)", DType::bf16) == Mechanism::vector_transpose);
+  CHECK(chosen({32, 32}, "(0|1)", "(1|0)", DType::i32) == Mechanism::vector_transpose);
+  CHECK(chosen({2, 160, 64}, "(0 2|1)", "(0 1|2)", DType::bf16) == Mechanism::vector_transpose);
+  CHECK(chosen({2, 160, 80}, "(0 2|1)", "(0 1|2)", DType::bf16) == Mechanism::dma);
+  CHECK(chosen({256, 192}, "(0|1)", "(1|0)", DType::bf16) == Mechanism::array_transpose);
+}
+
+TEST_CASE("a block is turned by Vector, a large matrix by the array, on every machine") {
+  for (const char* name : {"trn1", "trn2"}) {
+    const isa::Machine real = isa::read_machine(name);
+    const CostModel prices = read_cost_model(std::string(name) + ".analytic");
+    const auto chosen = [&](const Shape& shape) {
+      return price_conversion(shape, DType::bf16, lay("(0|1)"), lay("(1|0)"), Boundary::inside,
+                              prices, real)
+          .mechanism;
+    };
+    CHECK(chosen({32, 32}) == Mechanism::vector_transpose);
+    CHECK(chosen({256, 256}) == Mechanism::array_transpose);
+  }
+}
+
 TEST_CASE(
     "on the second generation a large input is transposed as it is loaded, a small value by the "
     "array") {

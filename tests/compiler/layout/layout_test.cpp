@@ -1,5 +1,6 @@
 // The algebra, exhaustively: every layout of every small shape, judged element by element.
 #include "compiler/layout/layout.hpp"
+#include "compiler/layout/block_turn.hpp"
 
 #include <doctest/doctest.h>
 
@@ -282,6 +283,35 @@ TEST_CASE("DMA transposes where innermost axes change places") {
   CHECK(transposition_of({{1, 0, 2}, 2, 0}, {{2, 1, 0}, 1, 0}, {300, 4, 64}) ==
         isa::Transposition{64, 1200, 1});
   CHECK_FALSE(transposition_of({{0, 1}, 1, 2}, {{1, 0}, 1, 0}, {8, 8}));  // padded
+}
+
+TEST_CASE("Vector turns what falls into blocks that start quadrants on both sides") {
+  const isa::Machine machine;  // quadrants of 32 partitions
+  const auto blocks = [&](const Shape& shape, const char* from, const char* to) {
+    const auto turn =
+        block_turn_of(parse_layout(from).value(), parse_layout(to).value(), shape, machine);
+    return turn ? turn->blocks() : 0;
+  };
+  CHECK(blocks({32, 32}, "(0|1)", "(1|0)") == 1);
+  CHECK(blocks({40, 70}, "(0|1)", "(1|0)") == 2 * 3);
+  CHECK(blocks({40, 3, 70}, "(0|1 2)", "(2|1 0)") == 2 * 3 * 3);
+  CHECK(blocks({300}, "(0|)", "(|0)") == 10);
+  CHECK(blocks({1, 7, 300}, "(|1 2 0)", "(2|1 0)") == 7 * 10);
+  CHECK(blocks({4, 16, 8}, "(0 1|2)", "(2|1 0)") == 2);  // two of the outer index to a quadrant
+  // [heads, tokens, d]: head by head.
+  CHECK(blocks({2, 160, 64}, "(0 2|1)", "(0 1|2)") == 2 * 2 * 5);
+  CHECK(blocks({2, 64, 160}, "(0 1|2)", "(0 2|1)") == 2 * 2 * 5);
+  CHECK(blocks({2, 64, 160}, "(1 0|2)", "(1 2|0)") == 0);  // lanes of one index lie apart
+  CHECK(blocks({2, 64, 160}, "(1 0|2)", "(2 0|1)") == 0);
+  CHECK(blocks({3, 32, 64}, "(1 0|2)", "(2|0 1)") == 0);  // three to a quadrant of 32
+  CHECK(blocks({4, 32, 64}, "(1 0|2)", "(2|0 1)") == 4 * 2);
+  CHECK(blocks({2, 80, 64}, "(0 1|2)", "(0 2|1)") ==
+        0);  // the second head starts within a quadrant
+  CHECK(blocks({1, 80, 64}, "(1|2 0)", "(2|1 0)") == 3 * 2);
+  CHECK(blocks({2, 64, 5}, "(0 1|2)", "(0|1 2)") == 0);
+  CHECK(blocks({2, 64, 5}, "(0 1|2)", "(0 1|2)") == 0);
+  CHECK(blocks({2, 64}, "(0 1|)", "(1 0|)") == 0);
+  CHECK_FALSE(block_turn_of({{0, 1}, 1, 2}, {{1, 0}, 1, 0}, {8, 8}, machine));  // padded
 }
 
 TEST_CASE("an empty tensor has one layout as far as bytes go") {

@@ -29,20 +29,20 @@ struct Plan {
   int nodes = 8;
   layout::Precision precision = layout::Precision::fp32;
   Tolerance tolerance{2e-3, 1e-3};
-  std::int64_t dma_transposes =
-      0;  // at least so many; their price is then next to nothing, so that they are everywhere
+  // At least so many conversions by `cheap`, whose price is then next to nothing, so that they are everywhere.
+  std::int64_t turned = 0;
+  layout::Mechanism cheap = layout::Mechanism::dma_transpose;
 };
-
-std::int64_t dma_transposes(const layout::LaidGraph& laid) {
-  return std::ranges::count(laid.mechanisms, layout::Mechanism::dma_transpose);
-}
 
 void run(const std::string& machine_name, const Plan& plan, const std::vector<Family>& families) {
   const isa::Machine machine = isa::read_machine(machine_name);
   layout::CostModel costs = layout::read_cost_model(machine_name + ".analytic");
-  if (plan.dma_transposes > 0) {
+  if (plan.turned > 0 && plan.cheap == layout::Mechanism::dma_transpose) {
     costs.transpose_hbm_byte = costs.transpose_sbuf_byte = 1e-6;
     costs.transfer = 0;
+    costs.turned_block = 0;
+  } else if (plan.turned > 0) {
+    costs.turned_block = 1e-6;
   }
   int compared = 0;
   std::int64_t turned = 0;
@@ -69,11 +69,11 @@ void run(const std::string& machine_name, const Plan& plan, const std::vector<Fa
       CHECK_MESSAGE(fault.empty(),
                     fmt::format("{} seed {} assignment {}: {}", machine_name, seed, i, fault));
       ++compared;
-      turned += dma_transposes(laid);
+      turned += std::ranges::count(laid.mechanisms, plan.cheap);
     }
   }
   CHECK(compared >= plan.seeds);
-  CHECK(turned >= plan.dma_transposes);
+  CHECK(turned >= plan.turned);
 }
 
 std::vector<Family> movement_families() {
@@ -101,8 +101,19 @@ TEST_CASE("random graphs keep their values where DMA transposes all that it can"
   Plan plan{40, 4};
   plan.precision = layout::Precision::bf16;
   plan.tolerance = {4e-2, 1e-2};
-  plan.dma_transposes = 12;
+  plan.turned = 12;
   run("trn2", plan, continuous_families());
+}
+
+TEST_CASE("random graphs keep their values where Vector turns all that it can") {
+  Plan plan{20};
+  plan.cheap = layout::Mechanism::vector_transpose;
+  plan.turned = 50;
+  run("trn1", plan, continuous_families());
+  run("toy", plan, continuous_families());
+  plan.tolerance = {0.0, 0.0};
+  plan.nodes = 6;
+  run("trn1", plan, movement_families());
 }
 
 TEST_CASE("random chains of data movement are exact") {

@@ -208,7 +208,7 @@ std::optional<Lowered> lower_if_it_fits(const layout::LaidGraph& laid, const isa
                                         const isa::Machine& assumed) {
   std::string last;  // why the plan before had no room
   for (const bool fuse : {true, false}) {
-    for (int share = default_resident_share; share > 0; share /= 2) {
+    for (int share = default_resident_share; share > 0; share = share * 3 / 4) {
       try {
         Lowered lowered = lower_with(laid, machine, assumed, share, fuse);
         if (!last.empty()) {

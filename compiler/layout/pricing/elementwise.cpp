@@ -1,6 +1,7 @@
 // Vector and scalar engines: time goes with the elements per partition, however many partitions
 // take part.
 #include <algorithm>
+#include <numeric>
 
 #include "compiler/layout/pricing/work.hpp"
 
@@ -127,24 +128,44 @@ bool is_scalar(const NodeViews& node, std::size_t operand) {
          (!view.hbm && view.partitions == out.partitions && repeats(node, operand) >= long_row);
 }
 
+// Partitions over which an operand that lacks some of the result's partition axes differs: with whole blocks that are alike,
+// one of them serves all.
+std::int64_t distinct_partitions(const NodeViews& node, std::size_t operand, std::int64_t lanes) {
+  const Layout& layout = node.configuration.output;
+  const graph::Shape& out = *node.site.shapes.back();
+  const graph::Shape& in = *node.site.shapes[operand];
+  const std::size_t missing = out.size() - in.size();
+  std::int64_t period = 1;
+  bool leads = false;
+  for (int i = 0; i < layout.split; ++i) {
+    const auto axis = static_cast<std::size_t>(layout.order[static_cast<std::size_t>(i)]);
+    leads = leads || (out[axis] != 1 && axis >= missing && in[axis - missing] == out[axis]);
+    period *= leads ? out[axis] : 1;
+  }
+  return std::min(node.views.back().partitions, std::lcm(period, lanes));
+}
+
 // The operand lacks some of the result's partition axes: its rows are repeated across the partitions, by DMA or, if it is a
 // short row that was computed into one partition, by a product with ones.
-void broadcast(Work& work, const View& operand, const View& out, isa::DType dtype) {
+void broadcast(Work& work, const NodeViews& node, std::size_t place) {
+  const View& operand = node.views[place];
+  const View& out = node.views.back();
   if (operand.partitions >= out.partitions || operand.elements() <= 1) {
     work.operand(operand);
     return;
   }
   const isa::Machine& machine = work.machine();
-  if (!operand.hbm && !operand.ready && operand.partitions == 1 && isa::is_float(dtype) &&
-      operand.free <= machine.moving_max) {
-    work.multiply(dtype == isa::DType::f32, 1, operand.free);
+  if (!operand.hbm && !operand.ready && operand.partitions == 1 &&
+      isa::is_float(node.dtypes[place]) && operand.free <= machine.moving_max) {
+    work.multiply(node.dtypes[place] == isa::DType::f32, 1, operand.free);
     work.stationary(1, std::min<std::int64_t>(out.partitions, machine.array_columns), operand.free);
     work.elementwise(Feature::vector_element, 1, operand.free);
     work.add(Feature::handover, 3);  // array, eviction, consumer
     return;
   }
-  work.rows(static_cast<double>(out.partitions * operand.free * operand.bytes),
-            static_cast<double>(operand.free * operand.bytes), out.partitions);
+  const std::int64_t partitions = distinct_partitions(node, place, machine.partitions);
+  work.rows(static_cast<double>(partitions * operand.free * operand.bytes),
+            static_cast<double>(operand.free * operand.bytes), partitions);
   if (!operand.ready) {
     work.add(Feature::transfer, 1);
   }
@@ -158,7 +179,7 @@ void price_map(Work& work, const graph::Map& op, const NodeViews& node) {
   int tiles = 0;
   bool narrow = node.dtypes.back() == isa::DType::bf16;
   for (std::size_t i = 0; i + 1 < node.views.size(); ++i) {
-    broadcast(work, node.views[i], out, node.dtypes[i]);
+    broadcast(work, node, i);
     const bool scalar = is_scalar(node, i);
     tiles += scalar ? 0 : 1;
     // A tile that is broadcast along the innermost free axis is read with stride 0, which has no fast mode.

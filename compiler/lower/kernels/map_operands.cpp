@@ -73,6 +73,11 @@ MapReader::MapReader(Builder& builder, graph::TensorId input, const Operand& out
   if (across_ == Across::all && spread != shared) {
     across_ = Across::some;
   }
+  bool leads = false;  // an axis that the operand has, or one inside such an axis
+  for (const int axis : output_.partition_axes) {
+    leads = leads || own_axis(axis) >= 0;
+    repeat_ *= leads ? output_.shape[at(axis)] : 1;
+  }
 }
 
 int MapReader::own_axis(int output_axis) const {
@@ -298,9 +303,13 @@ std::optional<Tile> MapReader::negative_of(const MapChunk& chunk) {
 const Tile& MapReader::remembered(const MapChunk& chunk) {
   std::vector<Span> place = own_free(chunk);
   const bool anywhere = across_ == Across::none;
+  Span range = chunk.partitions;
+  if (across_ == Across::some) {
+    range.begin %= repeat_;
+  }
   place.push_back(anywhere ? Span{0, std::min<std::int64_t>(chunk.partitions.extent,
                                                             builder_.machine().partitions)}
-                           : chunk.partitions);
+                           : range);
   for (const Fetched& known : fetched_) {
     if (std::ranges::equal(place, known.place, [](const Span& a, const Span& b) {
           return a.begin == b.begin && a.extent == b.extent;

@@ -65,6 +65,7 @@ class MapReader {
   Operand output_;
   Operand input_;
   Across across_ = Across::all;
+  std::int64_t repeat_ = 1;  // of some: partitions after which the operand begins again
   std::optional<float> immediate_;
   // Tiles fetched lately, with the places they are from: chunks share broadcast operands. Small ones are kept beyond
   // the last.

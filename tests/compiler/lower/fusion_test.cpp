@@ -306,6 +306,31 @@ TEST_CASE("sums of many blocks of partitions are handed on in parts") {
   expect_right(test(300), {1e-4, 1e-5});
 }
 
+TEST_CASE("a table that all heads share is loaded once for the blocks that are alike") {
+  const auto test = [](std::int64_t heads, std::int64_t rows) {
+    Laid out;
+    const layout::Layout across{{0, 1, 2}, 2, 0};
+    const TensorId x = out.input("x", {heads, rows, 30}, across);
+    const TensorId table = out.input("table", {rows, 30}, {{0, 1}, 1, 0});
+    out.output(out.node(Map{MapFunction::multiply}, {x, table}, across));
+    return out;
+  };
+  const auto loads = [](const Laid& laid) {
+    const lower::TileProgram program = tiles(laid.laid, isa::read_machine("trn1"));
+    std::int64_t made = 0;
+    for (const lower::Buffer& buffer : program.buffers) {
+      made += buffer.name == "table" ? 1 : 0;
+    }
+    return made;
+  };
+  CHECK(loads(test(6, 128)) == 1);
+  CHECK(loads(test(12, 64)) == 1);
+  CHECK(loads(test(8, 96)) == 3);  // 768 rows: six blocks, every third begins with a head
+  for (const auto& [heads, rows] : {std::pair(6, 128), std::pair(8, 96), std::pair(5, 50)}) {
+    expect_right(test(heads, rows), {1e-4, 1e-5});
+  }
+}
+
 TEST_CASE("reductions that keep free axes give the reference's values in every order of axes") {
   using graph::ReduceFunction;
   for (const Shape& shape :
